@@ -28,7 +28,7 @@ use clap::{Parser, Subcommand};
 pub(crate) use bake::BakeArgs;
 pub(crate) use complete::{CompleteArgs, Words};
 pub(crate) use completions::CompletionsArgs;
-pub(crate) use convert::{ConvertArgs, OutFormat};
+pub(crate) use convert::{ConvertArgs, OutCompression, OutFormat};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use from::{FromArgs, OtherLoader};

@@ -9,8 +9,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The time for which mimalloc keeps freed memory before it returns it to the system, ms. With the
 /// default of 1000 the process held twice the memory at full speed
-/// (`bench/runs/2026-11-23-allocator/loads.txt`).
-const KEEP_FREED_MS: std::ffi::c_long = 10;
+/// (`bench/runs/2026-11-23-allocator/loads.txt`), with 10 a quarter of the processor time of a load
+/// of vectors went into page faults (`bench/runs/2026-11-30-vectors/allocator.txt`).
+const KEEP_FREED_MS: std::ffi::c_long = 100;
 
 /// The index of `mi_option_purge_delay` in `mi_option_t` of mimalloc.h, versions 2 and 3. The crate
 /// has no name for it.

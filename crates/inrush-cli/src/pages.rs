@@ -70,6 +70,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("start.md", "Start"),
     ("tuner.md", "The tuner"),
     ("tutorials/another-cluster.md", "From another cluster"),
+    ("tutorials/embeddings.md", "From titles to search by meaning"),
     ("tutorials/kafka.md", "A topic of Kafka"),
     ("tutorials/nested-documents.md", "Nested documents from CSV"),
     ("tutorials/nightly-rebuild.md", "A nightly rebuild"),

@@ -17,10 +17,17 @@ pub(crate) fn options_page() -> String {
     let mut page = "\
 # Options of a load
 
-Every option of `inrush load` and `inrush bake`: a flag of the command line, a key of a job file, a
-keyword argument of the Python package, and a setter of `inrush::LoaderBuilder`. Where a text names
-another option it has its key. `inrush load --help` and `inrush reference man load` have the same
-texts. [job.md](job.md) shows job files, [python.md](python.md) the Python package.
+Every option of `inrush load` and `inrush bake`: a flag of the command line, a key of a [job
+file](job.md), a keyword argument in [Python](python.md), and a setter of `inrush::LoaderBuilder`.
+Where a text names another option it has its key. `inrush load --help` and `inrush reference man
+load` have the same texts.
+
+In Python a flag without a value is a `bool`, and each value may be a `str`: also a path an
+`os.PathLike`, a number an `int`, a duration a `datetime.timedelta`, JSON a mapping, and several
+values a sequence. Editors show the type of each.
+
+A SIZE is in bytes, or has a unit: KiB, MiB, GiB, kB, MB, GB, k, m, g. A DURATION has one: ms, s, m,
+h, d.
 
 This page is made by `inrush reference options`; a test holds it equal.
 "
@@ -38,6 +45,9 @@ This page is made by `inrush reference options`; a test holds it equal.
     page
 }
 
+/// Values whose units stand at the beginning of the page.
+const NAMED_UNITS: [&str; 2] = ["SIZE", "DURATION"];
+
 fn all() -> Vec<&'static OptionInfo> {
     [LoadOptions::infos(), BakeOptions::infos(), RunOptions::infos(), OutputOptions::infos(), LogOptions::infos()]
         .concat()
@@ -51,7 +61,7 @@ fn section<'a>(page: &mut String, heading: &str, infos: impl Iterator<Item = &'a
         let _ = writeln!(page, "{}.", wrapped(&text(&info.help()), 0));
         let lists = [
             ("Default", info.default.map(text)),
-            ("Unit", info.value.unit.map(text)),
+            ("Unit", info.value.unit.filter(|_| !NAMED_UNITS.contains(&info.value_name)).map(text)),
             ("Limits", info.value.limits.map(text)),
             ("The servers' name", info.server.map(|server| format!("`{server}`"))),
             ("Not together with", (!info.conflicts.is_empty()).then(|| code(info.conflicts))),
@@ -69,7 +79,8 @@ fn section<'a>(page: &mut String, heading: &str, infos: impl Iterator<Item = &'a
     }
 }
 
-/// The notations of an option: flag, keyword argument, key of the job file.
+/// The notations of an option: its flag, or where it has none the keyword argument, and a key that
+/// is none in Python.
 fn forms(info: &OptionInfo) -> Vec<String> {
     let mut forms = Vec::new();
     let value = match (info.value_name, info.bare) {
@@ -83,7 +94,9 @@ fn forms(info: &OptionInfo) -> Vec<String> {
         _ => {}
     }
     if info.is_keyword() {
-        forms.push(format!("{}: {}", info.name, python_type(info)));
+        if forms.is_empty() {
+            forms.push(format!("{}: {}", info.name, python_type(info)));
+        }
     } else if info.is_key() {
         forms.push(format!("{} (job file)", info.name));
     }
@@ -106,7 +119,7 @@ fn text(text: &str) -> String {
 }
 
 /// Wraps to lines of at most 100 columns. Lines after the first are indented.
-fn wrapped(text: &str, indent: usize) -> String {
+pub(crate) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last_mut().map(|line| {
@@ -161,9 +174,12 @@ This page is made by `inrush reference errors`; a test holds it equal.
     for area in Area::ALL {
         // Writing to a string does not fail.
         let _ = writeln!(page, "\n## {}", area.title());
+        let mut above = "";
         for code in Code::ALL.iter().filter(|code| code.area() == area) {
-            let (cause, cure) = (text(code.cause()), format!("- {}", text(code.cure())));
+            let cure = if code.cure() == above { "As above." } else { code.cure() };
+            let (cause, cure) = (text(code.cause()), format!("- {}", text(cure)));
             let _ = writeln!(page, "\n### `{code}`\n\n{}\n\n{}", wrapped(&cause, 0), wrapped(&cure, 2));
+            above = code.cure();
         }
     }
     page

@@ -18,7 +18,8 @@ pub(crate) fn words(root: &Command, arguments: &[OsString]) -> Option<Vec<String
     if words.next()?? != "help" {
         return None;
     }
-    let words: Vec<String> = words.flatten().map(|word| word.trim_start_matches('-').to_lowercase()).collect();
+    let words = words.flatten().flat_map(str::split_whitespace);
+    let words: Vec<String> = words.map(|word| word.trim_start_matches('-').to_lowercase()).collect();
     let first = words.first()?;
     let is_word = !["help", "h", ""].contains(&first.as_str());
     (root.find_subcommand(first).is_none() && is_word).then_some(words)
@@ -26,8 +27,11 @@ pub(crate) fn words(root: &Command, arguments: &[OsString]) -> Option<Vec<String
 
 /// What is found, as text. `None`: nothing.
 pub(crate) fn found(root: &Command, words: &[String]) -> Option<String> {
+    // Options have dashes as flags, and underscores in job files and in Python.
+    let plain = |text: &str| text.to_lowercase().replace('_', "-");
+    let words: Vec<String> = words.iter().map(|word| plain(word)).collect();
     let has = |text: &str| {
-        let text = text.to_lowercase();
+        let text = plain(text);
         words.iter().all(|word| text.contains(word.as_str()))
     };
     let mut text = String::new();
@@ -46,10 +50,9 @@ pub(crate) fn found(root: &Command, words: &[String]) -> Option<String> {
             text.push_str(&format!("  … and {more} more\n"));
         }
     };
-    if let [word] = words
-        && let Some(answer) = words::answer_to(word)
-    {
-        group("The same here", vec![(word.clone(), answer)]);
+    let word = words.join("-");
+    if let Some(answer) = words::answer_to(&word) {
+        group("The same here", vec![(word, answer)]);
     }
     let about = |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
     let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
@@ -131,6 +134,9 @@ mod tests {
             (&["certificate"], &["--ca", "--from-cert"]),
             (&["reach"], &["inrush explain unreachable"]),
             (&["--id-as"], &["inrush convert --id-as"]),
+            (&["fail_on_warning"], &["--fail-on-warning"]),
+            (&["doc_as_upsert"], &["--action upsert"]),
+            (&["excel"], &["--sheet SHEET"]),
             (&["dead", "letters"], &["--from-dead-letters", "docs/dead-letters.md"]),
         ] {
             let text = search(words).unwrap();

@@ -8,6 +8,7 @@ use clap::{Command, Error};
 /// Words of flags without the dashes, and the answer. The first flag or word in it that is set in
 /// code has to exist in the command for the answer to be given.
 const FLAGS: &[(&[&str], &str)] = &[
+    (&["tab", "tabs", "tsv"], "`--separator tab`"),
     (&["delimiter", "delim", "sep", "field-separator", "fields-terminated-by", "fs"], "`--separator CHAR`"),
     (&["quote-char", "quotechar", "enclosed-by"], "`--quote CHAR`"),
     (&["escape-char", "escapechar"], "`--escape CHAR`"),
@@ -17,7 +18,11 @@ const FLAGS: &[(&[&str], &str)] = &[
         "the header of a CSV file is read; `--no-header` says there is none",
     ),
     (&["encoding-errors", "codepage", "code-page", "file-encoding", "input-encoding"], "`--charset NAME`"),
-    (&["types", "dtype", "dtypes", "column-types"], "`--schema COLUMN:TYPE,…`"),
+    (
+        &["types", "dtype", "dtypes", "column-types", "auto-detect"],
+        "`--schema COLUMN:TYPE,…`; types are found without it",
+    ),
+    (&["all-varchar", "no-infer", "as-text"], "`--all-strings`"),
     (
         &["date-format", "dateformat", "time-format", "timestamp-format", "parse-dates"],
         "`--schema COLUMN:timestamp` reads the usual forms of CSV, `--timestamp FIELD` those of any source; `--sql` with to_timestamp(column, format) reads others",
@@ -30,16 +35,21 @@ const FLAGS: &[(&[&str], &str)] = &[
     ),
     (&["rename-field", "rename-fields", "rename-column", "rename-columns", "renames"], "`--rename FIELD=NAME`"),
     (
-        &["select", "fields", "include", "include-fields", "usecols", "keep-fields", "whitelist"],
+        &["select", "fields", "include-fields", "usecols", "keep-fields", "whitelist"],
         "`--only FIELD,…`; `--columns` names columns without a header",
     ),
-    (&["exclude", "exclude-fields", "omit", "remove-field", "remove-fields"], "`--drop FIELD`"),
+    (
+        &["exclude-fields", "exclude-columns", "omit", "remove-field", "remove-fields", "remove-columns"],
+        "`--drop FIELD`",
+    ),
     (
         &["where", "filter"],
         "`--sql 'SELECT * FROM input WHERE …'`; for databases `--db-query`, for another index `--query`",
     ),
+    (&["search-body", "searchbody", "es-query"], "`--query FILE` reads a part of another index"),
+    (&["grok", "pattern", "regex", "regexp"], "`--parse FORM` or `--parse-regex PATTERN`"),
     (
-        &["head", "max-docs", "max-rows", "max-records", "nrows", "take", "first"],
+        &["head", "size", "max-docs", "max-rows", "max-records", "nrows", "take", "first"],
         "`--limit N`; `--dry-run` shows the first documents without a load",
     ),
     (
@@ -92,6 +102,7 @@ const FLAGS: &[(&[&str], &str)] = &[
         &["template", "index-template", "mappings", "index-config"],
         "`--mapping FILE` and `--settings FILE`; templates of the cluster apply as well",
     ),
+    (&["append", "create-index"], "`--index NAME`: it is created where it is missing, and documents are added"),
     (&["auto-mapping", "infer", "infer-mapping", "guess"], "`--map auto`"),
     (
         &["overwrite", "truncate", "purge", "replace", "if-exists", "drop-index"],
@@ -125,10 +136,23 @@ const FLAGS: &[(&[&str], &str)] = &[
             "ssl-insecure",
             "tls-skip-verify",
             "allow-insecure",
+            "verify-certs",
         ],
-        "`--insecure`",
+        "`--insecure`, or `--ca FILE` for a certificate of your own",
     ),
     (&["timeout", "http-timeout"], "`--request-timeout DURATION`"),
+    (
+        &[
+            "ignore-errors",
+            "skip-errors",
+            "continue-on-error",
+            "keep-going",
+            "max-bad-records",
+            "raise-on-error",
+            "tolerance",
+        ],
+        "a load goes on past documents that are refused, and keeps them as dead letters; `--tolerate N` makes it complete without them",
+    ),
     (&["max-retries", "retry", "retry-count"], "`--retries N` and `--retry-for DURATION`"),
     (&["gzip", "compress", "http-compress"], "`--compression HOW`; it is tuned without the flag"),
     (
@@ -137,17 +161,18 @@ const FLAGS: &[(&[&str], &str)] = &[
     ),
     (&["ingest-pipeline"], "`--pipeline NAME`"),
     (
-        &["ndjson", "jsonl", "csv", "json-lines", "file-type", "file-format", "input-format"],
+        &["ndjson", "jsonl", "csv", "json-lines", "codec", "file-type", "file-format", "input-format"],
         "`--format FORMAT`; it is found without the flag",
     ),
     (&["error-file", "errors-file", "rejected", "rejects", "bad-file", "dlq", "errors-to"], "`--dead-letters FILE`"),
-    (&["continue", "restart", "start-from"], "`--resume`"),
+    (&["continue", "restart", "start-from", "sincedb", "checkpoint"], "`--resume`, or `--once` in a job"),
+    (&["schedule", "cron", "every"], "`--once` in a job of cron or systemd; docs/unattended.md"),
     (&["silent", "no-progress", "progress"], "`--quiet` hides the progress"),
     (&["debug", "log", "loglevel"], "`--log-level LEVEL`"),
     (&["config", "conf", "config-file"], "`--job FILE`"),
     (&["sample", "preview", "test", "simulate", "check"], "`--dry-run`"),
     (&["incremental", "tracking-column", "sql-last-value"], "`--since COLUMN` and `--id`"),
-    (&["sheet-name", "worksheet"], "`--sheet SHEET`"),
+    (&["sheet-name", "worksheet", "excel", "xlsx", "ods"], "`--sheet SHEET` and `--header-row N`"),
 ];
 
 /// Words of commands, and the answer.
@@ -168,6 +193,10 @@ const COMMANDS: &[(&[&str], &str)] = &[
     (&["tune", "benchmark", "bench"], "inrush sweep FILE"),
     (&["server", "start", "local"], "inrush node start"),
     (&["translate"], "inrush from TOOL …"),
+    (
+        &["alias", "swap", "switch", "undo", "revert"],
+        "inrush rollback ALIAS; inrush load FILE --alias NAME moves it to a new index",
+    ),
 ];
 
 fn answer<'a>(table: &'a [(&[&str], &str)], word: &str) -> Option<&'a str> {
@@ -195,10 +224,11 @@ pub(crate) fn explain(error: &mut Error, root: &Command, arguments: &[std::ffi::
     let name = arguments.get(1).and_then(|name| name.to_str()).unwrap_or_default();
     let tip = match error.kind() {
         ErrorKind::UnknownArgument => invalid(error, ContextKind::InvalidArg).and_then(|flag| {
-            let answer = answer(FLAGS, &flag.trim_start_matches('-').replace('_', "-").to_ascii_lowercase())?;
+            let word = flag.trim_start_matches('-').replace('_', "-").to_ascii_lowercase();
             let command = root.find_subcommand(name)?;
-            let has = |flag: &str| command.get_arguments().any(|arg| arg.get_long() == Some(flag));
-            flags(answer).next().is_none_or(has).then(|| answer.replace('`', ""))
+            let fits = |answer: &&str| flags(answer).next().is_none_or(|flag| has(command, flag));
+            let answer = answer(FLAGS, &word).filter(fits).map(|answer| answer.replace('`', ""));
+            answer.or_else(|| others_with(root, &word))
         }),
         ErrorKind::InvalidSubcommand => {
             invalid(error, ContextKind::InvalidSubcommand).and_then(|word| answer(COMMANDS, &word).map(str::to_owned))
@@ -206,12 +236,76 @@ pub(crate) fn explain(error: &mut Error, root: &Command, arguments: &[std::ffi::
         ErrorKind::InvalidValue => is_charset(error).then(|| "--charset NAME for the charset of files".to_owned()),
         _ => None,
     };
-    let Some(tip) = tip else { return };
+    let Some(tip) = tip else { return leave_out_far(error) };
     for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue] {
         error.remove(kind);
     }
     error.remove(ContextKind::Usage);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+}
+
+fn has(command: &Command, flag: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(flag) && !arg.is_hide_set())
+}
+
+/// The commands that have this flag, where another one does not.
+fn others_with(root: &Command, flag: &str) -> Option<String> {
+    let commands = root.get_subcommands().filter(|command| !command.is_hide_set() && has(command, flag));
+    let names: Vec<String> = commands.map(|command| format!("inrush {}", command.get_name())).collect();
+    (!names.is_empty()).then(|| format!("--{flag} is a flag of {}", names.join(", ")))
+}
+
+/// Removes tips that hardly help: words that are not near, and how a flag would be the name of a
+/// file.
+fn leave_out_far(error: &mut Error) {
+    let word = |error: &Error, kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let flag = word(error, ContextKind::InvalidArg);
+    if error.kind() == ErrorKind::UnknownArgument && flag.starts_with("--") {
+        error.remove(ContextKind::Suggested);
+    }
+    for (given, suggested) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+    ] {
+        let given = word(error, given);
+        let near = |other: &String| is_near(given.trim_start_matches('-'), other.trim_start_matches('-'));
+        let kept: Vec<String> = match error.get(suggested) {
+            Some(ContextValue::String(other)) => vec![other.clone()],
+            Some(ContextValue::Strings(others)) => others.clone(),
+            _ => continue,
+        };
+        let kept: Vec<String> = kept.into_iter().filter(near).collect();
+        error.remove(suggested);
+        if kept.is_empty() {
+            error.remove(ContextKind::Suggested);
+        } else if let [one] = &kept[..] {
+            error.insert(suggested, ContextValue::String(one.clone()));
+        } else {
+            error.insert(suggested, ContextValue::Strings(kept));
+        }
+    }
+}
+
+/// Whether a word is most likely another one: few letters differ, or one has the beginning of the
+/// other.
+fn is_near(word: &str, other: &str) -> bool {
+    let stem = other.strip_suffix('s').unwrap_or(other);
+    other.starts_with(word) || word.starts_with(stem) || 2 * distance(word, other) <= word.len()
+}
+
+/// How many letters differ: changed, left out or added.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (to, other) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *other);
+            diagonal = row[to + 1];
+            row[to + 1] = changed.min(row[to] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// A value of `--encoding` that names a charset.
@@ -276,12 +370,37 @@ mod tests {
     }
 
     #[test]
+    fn words_that_are_far_get_no_tip() {
+        for words in [
+            &["load", "f", "--nosuch"][..],
+            &["load", "f", "--nosuch", "x"],
+            &["load", "f", "--ignored-error"],
+            &["serve"],
+            &["xyzzy", "f"],
+        ] {
+            let text = error(&[&["inrush"][..], words].concat());
+            assert!(!text.contains("tip"), "{words:?}: {text}");
+        }
+        for (word, near) in
+            [("sperator", "--separator"), ("dead-letter-file", "--dead-letters"), ("skip", "--skip-lines")]
+        {
+            let text = error(&["inrush", "load", "f", &format!("--{word}"), "x"]);
+            assert!(text.contains(near), "{word}: {text}");
+        }
+        assert!(error(&["inrush", "laod", "f"]).contains("'load'"));
+        assert_eq!(["", "ab", "acb", "b"].map(|other| distance("abc", other)), [3, 1, 2, 2]);
+    }
+
+    #[test]
     fn other_errors_stay_as_they_are() {
         assert!(
             error(&["inrush", "load", "f", "--batch-byte", "1"]).contains("a similar argument exists: '--batch-bytes'")
         );
         // This command has no `--separator`.
         assert!(!error(&["inrush", "doctor", "--delimiter", ","]).contains("--separator"));
+        assert!(
+            error(&["inrush", "verify", "f", "--mapping", "m"]).contains("tip: --mapping is a flag of inrush load, ")
+        );
         assert!(error(&["inrush", "load", "f", "--encoding", "latin1"]).contains("--charset"));
         assert!(!error(&["inrush", "load", "f", "--encoding", "bson"]).contains("--charset"));
     }

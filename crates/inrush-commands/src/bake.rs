@@ -103,6 +103,7 @@ impl BakeOptions {
     ) -> BoxFuture<'a, Result<BakePlan, BakeError>> {
         Box::pin(async move {
             self.check(&load).map_err(LoadError::from)?;
+            refuse_stdin(&load).map_err(LoadError::from)?;
             let LoadPlan { config, source, reopen, fetch: _, local, model, confirmations, notes, watch } =
                 load.resolve_for(Use::Bake, environment).await?;
             // A bake deletes no index and changes no replicas, which the check of its configuration
@@ -277,6 +278,15 @@ fn on_target(path: String) -> Result<PathBuf, OptionError> {
     }
 }
 
+/// Refuses stdin before anything of it is read: the bake opens its sources again.
+fn refuse_stdin(load: &LoadOptions) -> Result<(), OptionError> {
+    if load.source.sources.iter().any(|source| source == "-") {
+        let message = "a bake may have to read its sources again, but stdin can be read only once";
+        return Err(OptionError::conflict(message).hint("write it to a file first"));
+    }
+    Ok(())
+}
+
 fn no_local_node() -> LoadError {
     OptionError::new(OptionErrorKind::Missing, "the local node does not run, and option `to` is not given")
         .of("to")
@@ -340,7 +350,7 @@ fn of_the_end(load: &LoadOptions) -> [Refused; 6] {
             "give option `delete_old`, or delete them by hand",
         ),
         (
-            load.end.graph.filter(|graph| *graph == GraphTime::End).map(|_| "graph"),
+            load.end.graph.filter(|graph| *graph != GraphTime::Load).map(|_| "graph"),
             "a bake builds the index beside the cluster",
             "leave it out",
         ),

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 pub use inrush_core::KnownProduct;
 use inrush_core::encode::Shape;
 pub use inrush_core::mapping::{Advice, Mixed, Note, NoteKind};
-use inrush_core::mapping::{RowPosition, Schema};
+use inrush_core::mapping::{RowPosition, Schema, map_unsigned};
 use inrush_core::vectors::{VectorServer, upgrade};
 use inrush_core::{DocBlock, SourceId};
-use inrush_formats::PLACEHOLDERS;
+use inrush_formats::OF_TABLES;
 use inrush_sources::CHUNK_BYTES;
 use inrush_sources::{Source, SourceError, Warning};
 
@@ -24,16 +24,16 @@ pub struct Inference {
     pub first_rejected: Option<String>,
     /// Whether the source was read to its end.
     pub complete: bool,
-    /// Columns of numbers or dates with texts among them that stand for "no value", so that their
-    /// fields are text.
+    /// Columns of numbers or dates with a few other cells among them, so that their fields are
+    /// text, and titles that were taken for names.
     pub warnings: Vec<Warning>,
     /// Options that named a field which no document had, in sentences for the user.
     pub unmet: Vec<String>,
 }
 
 impl Inference {
-    /// Gives the vectors of the mapping the type that the newest server of this product has for
-    /// them, and notes each.
+    /// Gives the vectors of the mapping, and its numbers beyond a long, the type that the newest
+    /// server of this product has for them, and notes each.
     #[must_use]
     #[doc(hidden)]
     pub fn of_product(mut self, product: KnownProduct) -> Self {
@@ -51,6 +51,16 @@ impl Inference {
                 None => format!("as {kind} of {server}{needs}"),
             };
             let text = format!("is a vector of {} dimensions, {}: mapped {mapped}", vector.dims, vector.lengths());
+            advice.notes.push(Note::choice(path, text));
+        }
+        map_unsigned(&mut advice.mapping, &advice.unsigned);
+        for path in advice.unsigned.iter().map(|names| names.join(".")) {
+            advice.notes.retain(|note| note.field != path);
+            let since = match product {
+                KnownProduct::Elasticsearch => "Elasticsearch 7.10",
+                KnownProduct::OpenSearch => "OpenSearch 2.8",
+            };
+            let text = format!("exceeds a long: mapped as unsigned_long, which is there from {since} on");
             advice.notes.push(Note::choice(path, text));
         }
         self
@@ -88,7 +98,7 @@ pub(crate) fn infer_shaped(
     let Examiner { names, shape, schema, docs_rejected, first_rejected, .. } = looking;
     let unmet = shape.warnings();
     let mut warnings = source.describe().warnings.map(|warnings| warnings.list()).unwrap_or_default();
-    warnings.retain(|warning| warning.kind == PLACEHOLDERS);
+    warnings.retain(|warning| OF_TABLES.contains(&warning.kind));
     let advice = schema.advise_mixed(&names, mixed);
     Ok(Inference { advice, docs_rejected, first_rejected, complete, warnings, unmet })
 }
@@ -176,6 +186,15 @@ mod tests {
         let [warning] = &found.warnings[..] else { panic!("{:?}", found.warnings) };
         assert_eq!(warning.column, "delay");
         assert!(warning.message.contains("\"NA\" in 1 of 3 rows (33.3 %)"), "{warning}");
+    }
+
+    #[test]
+    fn numbers_beyond_a_long_are_unsigned_and_noted_once() {
+        let found = infer_files(&[("a.csv", "u\n18446744073709551615\n7\n")], None);
+        let advice = found.of_product(KnownProduct::OpenSearch).advice;
+        assert_eq!(advice.mapping["properties"]["u"], json!({"type": "unsigned_long"}));
+        let [note] = &advice.notes[..] else { panic!("{:?}", advice.notes) };
+        assert!(note.field == "u" && note.text.contains("from OpenSearch 2.8 on"), "{note:?}");
     }
 
     #[test]

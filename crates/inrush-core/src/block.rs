@@ -176,9 +176,15 @@ impl DocMeta {
     }
 
     /// Whether it says where the document goes, as an action line does.
-    pub(crate) fn names_something(&self) -> bool {
+    #[doc(hidden)]
+    pub fn names_something(&self) -> bool {
         let DocMeta { action, index, id, routing, version, .. } = self;
         action.is_some() || index.is_some() || id.is_some() || routing.is_some() || version.is_some()
+    }
+
+    /// Whether a dead letter of the document has to say more than the options of the job do.
+    pub(crate) fn is_needed_again(&self) -> bool {
+        self.names_something() || self.fields.is_some() || self.is_shaped
     }
 
     /// The source's text of the field at `path`, if the source provides one.

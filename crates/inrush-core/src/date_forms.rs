@@ -50,10 +50,10 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
 impl Moment {
-    /// Reads a date or a time: by ISO 8601, also with a blank for the `T`, a comma for the dot, or
-    /// slashes; `31.12.2026`; with the English name of a month, as in access logs, mails and
-    /// `ctime`; and seconds, milliseconds, microseconds or nanoseconds since 1970. `order` is for
-    /// `3/4/2026`.
+    /// Reads a date or a time: by ISO 8601, also with a blank for the `T`, a comma for the dot,
+    /// slashes, or nothing between the numbers (`20251128T135536Z`); `31.12.2026`; with the English
+    /// name of a month, as in access logs, mails and `ctime`; and seconds, milliseconds,
+    /// microseconds or nanoseconds since 1970. `order` is for `3/4/2026`.
     pub fn read(text: &str, order: DayOrder) -> Option<Self> {
         let text = text.trim_ascii();
         if !text.is_ascii() || text.len() > 64 {
@@ -63,12 +63,13 @@ impl Moment {
             return of_number(text);
         }
         let mut cursor = Cursor(text);
+        let day_is_digits = cursor.digits() == 8;
         let moment = match date(&mut cursor, order)? {
             Found::Day(date) if cursor.0.is_empty() => Moment { date, time: None },
-            Found::Day(date) => Moment { date, time: Some(clock(&mut cursor)?) },
+            Found::Day(date) => Moment { date, time: Some(clock(&mut cursor, day_is_digits)?) },
             // As `ctime` writes it: the year follows the time.
             Found::WithoutYear(month, day) => {
-                let time = clock(&mut cursor)?;
+                let time = clock(&mut cursor, false)?;
                 cursor.blanks();
                 Moment { date: day_of(cursor.number(4, 4)?, month, day)?, time: Some(time) }
             }
@@ -194,6 +195,10 @@ fn date(cursor: &mut Cursor<'_>, order: DayOrder) -> Option<Found> {
         }
     }
     let digits = cursor.digits();
+    if digits == 8 {
+        let day = cursor.number(8, 8)?;
+        return found(day / 10_000, day / 100 % 100, day % 100);
+    }
     let first = cursor.number(1, 4)?;
     let separator = cursor.one_of("-/. ")?;
     if digits == 4 {
@@ -219,29 +224,44 @@ fn date(cursor: &mut Cursor<'_>, order: DayOrder) -> Option<Found> {
 }
 
 /// What separates a date from its time, the time, and its zone.
-fn clock(cursor: &mut Cursor<'_>) -> Option<(Time, Option<UtcOffset>)> {
-    if cursor.one_of("Tt:").is_none() {
+fn clock(cursor: &mut Cursor<'_>, day_is_digits: bool) -> Option<(Time, Option<UtcOffset>)> {
+    let separator = cursor.one_of("Tt:");
+    if separator.is_none() {
         cursor.one_of(",");
         if !cursor.blanks() {
             return None;
         }
     }
-    let mut hour = cursor.number(1, 2)?;
-    cursor.exactly(':')?;
-    let minute = cursor.number(2, 2)?;
-    let (mut second, mut nanos) = (0, 0);
-    if cursor.one_of(":").is_some() {
-        second = cursor.number(2, 2)?;
-        if cursor.one_of(".,").is_some() {
-            let digits = cursor.digits();
-            if digits == 0 || digits > 9 {
-                return None;
-            }
-            let (fraction, rest) = cursor.0.split_at(digits);
-            cursor.0 = rest;
-            nanos = u32::try_from(of(fraction, 1_000_000_000)).ok()?;
+    // Behind a blank it could be a year, or another number.
+    let may_be_digits = day_is_digits || separator.is_some_and(|separator| separator != ':');
+    let (mut hour, minute, second) = match cursor.digits() {
+        4 if may_be_digits => {
+            let clock = cursor.number(4, 4)?;
+            (clock / 100, clock % 100, None)
         }
+        6 if may_be_digits => {
+            let clock = cursor.number(6, 6)?;
+            (clock / 10_000, clock / 100 % 100, Some(clock % 100))
+        }
+        _ => {
+            let hour = cursor.number(1, 2)?;
+            cursor.exactly(':')?;
+            let minute = cursor.number(2, 2)?;
+            let has_second = cursor.one_of(":").is_some();
+            (hour, minute, if has_second { Some(cursor.number(2, 2)?) } else { None })
+        }
+    };
+    let mut nanos = 0;
+    if second.is_some() && cursor.one_of(".,").is_some() {
+        let digits = cursor.digits();
+        if digits == 0 || digits > 9 {
+            return None;
+        }
+        let (fraction, rest) = cursor.0.split_at(digits);
+        cursor.0 = rest;
+        nanos = u32::try_from(of(fraction, 1_000_000_000)).ok()?;
     }
+    let second = second.unwrap_or_default();
     // A year, or a zone, may follow.
     let before = cursor.0;
     cursor.blanks();
@@ -431,6 +451,14 @@ mod tests {
             ("2025-11-28", "2025-11-28"),
             ("20251128", "2025-11-28"),
             ("20251128135536", "2025-11-28T13:55:36"),
+            ("20251128T135536", "2025-11-28T13:55:36"),
+            ("20251128T135536Z", "2025-11-28T13:55:36Z"),
+            ("20251128T135536.123+0100", "2025-11-28T13:55:36.123+01:00"),
+            ("20251128T1355-05", "2025-11-28T13:55:00-05:00"),
+            ("20251128 135536", "2025-11-28T13:55:36"),
+            ("20251128 13:55:36,5", "2025-11-28T13:55:36.500"),
+            ("2025-11-28T135536Z", "2025-11-28T13:55:36Z"),
+            ("99991231T235959Z", "9999-12-31T23:59:59Z"),
             ("12/Jan/2025:00:00:00 -0330", "2025-01-12T00:00:00-03:30"),
             ("Jan 5 2025 12:01 AM", "2025-01-05T00:01:00"),
         ] {
@@ -476,6 +504,13 @@ mod tests {
             "2025-11-28T",
             "2025-11-28T25:00",
             "2025-11-28T10:60",
+            "2025-11-28 1355",
+            "28 Nov 2025 2026",
+            "20251128T",
+            "20251128T13",
+            "20251128T246060",
+            "20251328T135536Z",
+            "2025112T135536Z",
             "2025-11-28T10:00:00.",
             "2025-11-28 10:00 Berlin",
             "2025-11-28 10:00 +25:00",

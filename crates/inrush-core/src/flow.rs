@@ -100,6 +100,8 @@ pub struct Flow {
     next_id: u64,
     ledger: Ledger,
     tally: Tally,
+    /// The first ids that no document to delete had.
+    not_found: Vec<String>,
     commands: VecDeque<Command>,
     jitter: Jitter,
     /// Bytes of blocks that are not fully settled, as JSON.
@@ -149,6 +151,7 @@ impl Flow {
             next_id: 0,
             ledger: Ledger::default(),
             tally: Tally::default(),
+            not_found: Vec::new(),
             commands: VecDeque::new(),
             buffered: 0,
             buffered_extra: 0,
@@ -336,6 +339,11 @@ impl Flow {
     /// The numbers so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    /// Ids of documents to delete that were not there, the first 100 of them.
+    pub fn not_found(&self) -> &[String] {
+        &self.not_found
     }
 
     /// The counts so far.

@@ -8,6 +8,7 @@ use crate::block::Partition;
 use crate::block::{DocMeta, Origin, Position, Record};
 use crate::codes::Code;
 use crate::columns::{Columns, RowSelection};
+use crate::vectors::VectorMark;
 
 /// The documents of a [`crate::DocBlock`] as bytes of a bulk body.
 ///
@@ -46,6 +47,42 @@ pub struct ItemBlock {
     /// The values of the documents. `None` if they were not asked for, if the source has no
     /// columns, or if fields are dropped.
     pub columns: Option<Arc<Columns>>,
+    /// Which documents have vectors, where the index has fields for them.
+    pub vectors: Option<VectorItems>,
+}
+
+/// Which documents of a block have vectors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VectorItems {
+    /// The paths of the fields, at most [`VectorItems::FIELDS_MAX`].
+    pub fields: Arc<[String]>,
+    /// What each item does to the fields, two bits a field. 0: not known, as of a deletion.
+    pub(crate) marks: Vec<u64>,
+}
+
+impl VectorItems {
+    /// The most fields that are looked for.
+    pub const FIELDS_MAX: usize = 32;
+
+    /// What item `index` does to the field of this number, if that is known.
+    pub fn mark(&self, index: u32, field: usize) -> Option<VectorMark> {
+        match self.marks.get(index as usize)? >> (2 * field) & 3 {
+            1 => Some(VectorMark::With),
+            2 => Some(VectorMark::Without),
+            3 => Some(VectorMark::AsItWas),
+            _ => None,
+        }
+    }
+
+    /// The bits of a field with this mark.
+    pub(crate) const fn bits(field: usize, mark: VectorMark) -> u64 {
+        let bits = match mark {
+            VectorMark::With => 1,
+            VectorMark::Without => 2,
+            VectorMark::AsItWas => 3,
+        };
+        bits << (2 * field)
+    }
 }
 
 /// The shard of an item whose id the server will generate.

@@ -65,4 +65,4 @@ pub use operation::{Action, FieldPath, IndexTemplate, Operations, VersionType};
 pub use outcome::{OnConflict, Settled};
 pub use product::KnownProduct;
 pub use rows::{FieldType, FieldTypes, RowForm};
-pub use shaping::{Rename, Shaping};
+pub use shaping::{Dots, Rename, Shaping};

@@ -111,6 +111,9 @@ pub enum Verdict {
     /// Send the item again after a wait, in a smaller request. See
     /// [`RequestVerdict::RetrySmaller`].
     RetrySmaller,
+    /// Send the item again after a wait, a few times: another request made the mapping of its field
+    /// at the same time. Then it is a dead letter.
+    Remap,
     /// Find out what wrote the document in the index.
     Compare,
     /// The document will never be accepted: a dead letter.
@@ -208,7 +211,7 @@ fn is_of_a_lost_primary(error: &ItemError) -> bool {
 /// The verdict on one item. What is in no row of the table is sent again within the limits of
 /// retries, and then named: it may be a state that passes.
 pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
-    use Verdict::{DeadLetter, Pause, Retry, RetrySmaller, RetryUnsure, Smaller, Stop};
+    use Verdict::{DeadLetter, Pause, Remap, Retry, RetrySmaller, RetryUnsure, Smaller, Stop};
     let Some(error) = &reply.error else { return success(reply) };
     match (reply.status, about(reply.status, &error.kind, &error.reason)) {
         // Credentials that are refused for one item are refused for the next.
@@ -220,6 +223,7 @@ pub fn item_verdict(reply: &ItemReply, context: ItemContext) -> Verdict {
         // Load: full queues, transient circuit breakers, and the inventions of proxies.
         (429, _) => Retry,
         (_, About::Document) => DeadLetter,
+        (_, About::Mapping) => Remap,
         (_, About::Existing) => conflict(reply.action, context),
         (_, About::Target | About::User) => Stop,
         (_, About::Shard | About::Node) if is_of_a_lost_primary(error) => RetryUnsure,
@@ -374,7 +378,7 @@ pub fn request_verdict(status: u16, error: &ItemError, incremental_bulk: bool) -
             RetrySmaller { uncertain: incremental_bulk }
         }
         (_, About::Target | About::User) => Stop,
-        (_, About::Document) => Bisect { uncertain: incremental_bulk, waits: false },
+        (_, About::Document | About::Mapping) => Bisect { uncertain: incremental_bulk, waits: false },
         // Indexing pressure or a gateway's limit. Nothing was applied where the body is parsed as a
         // whole.
         (408 | 429 | 503, _) => Retry { uncertain: in_part || status == 408 },
@@ -525,6 +529,23 @@ mod tests {
             check(&item(Index, 400, None, Some((kind, "no"))), Verdict::DeadLetter);
         }
         check(&item(Update, 404, None, Some(("document_missing_exception", ""))), Verdict::DeadLetter);
+    }
+
+    #[test]
+    fn a_type_that_another_request_gave_a_field_is_met_by_the_next_attempt() {
+        let reason = "mapper [txt] cannot be changed from type [text] to [date]";
+        let kind = "illegal_argument_exception";
+        for reason in [
+            reason,
+            "mapper [a] of different type, current_type [long], merged_type [text]",
+            "can't merge a non object mapping [a] with an object mapping",
+            "can't merge a non-object mapping [a.b] with an object mapping",
+        ] {
+            check(&item(ItemAction::Index, 400, None, Some((kind, reason))), Verdict::Remap);
+        }
+        let error = ItemError { kind: kind.to_owned(), reason: reason.to_owned(), permanent: false };
+        let whole = request_verdict(400, &error, false);
+        assert_eq!(whole, RequestVerdict::Bisect { uncertain: false, waits: false });
     }
 
     #[test]

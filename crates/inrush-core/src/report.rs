@@ -1,10 +1,13 @@
 //! The result of a load, as numbers that add up.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::items::VectorItems;
 use crate::outcome::Settled;
+use crate::vectors::VectorCounts;
 
 /// Counts of documents, requests and bytes. `docs_read` always equals the sum of `docs_indexed`,
 /// `docs_noop`, `docs_not_found`, `docs_already_there`, `docs_conflicting`, `docs_dropped`,
@@ -82,6 +85,10 @@ pub struct IndexCounts {
     /// Documents that may exist twice, or that count as updated although they are new. The number
     /// of documents in the index may be higher by this count.
     pub uncertain: u64,
+    /// Documents by what they did to a field with vectors, by its path. Empty where the load looked
+    /// for none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vectors: BTreeMap<String, VectorCounts>,
 }
 
 /// Errors of the same kind.
@@ -169,6 +176,23 @@ impl Tally {
         }
     }
 
+    /// Counts the vectors of items that were settled so in `index`.
+    pub(crate) fn settle_vectors(&mut self, settled: Settled, index: &str, vectors: &VectorItems, items: Range<u32>) {
+        let count = match settled {
+            Settled::Created => VectorCounts::created,
+            Settled::Updated => VectorCounts::updated,
+            _ => return,
+        };
+        let Some(entry) = self.indices.get_mut(index) else { return };
+        for (number, field) in vectors.fields.iter().enumerate() {
+            let counts = match entry.vectors.get_mut(field) {
+                Some(counts) => counts,
+                None => entry.vectors.entry(field.clone()).or_default(),
+            };
+            items.clone().filter_map(|item| vectors.mark(item, number)).for_each(|mark| count(counts, mark));
+        }
+    }
+
     /// Counts a dead letter.
     pub fn dead_letter(&mut self, status: u16, kind: &str, reason: &str) {
         self.counts.docs_read += 1;
@@ -202,6 +226,9 @@ impl Tally {
             entry.updated += more.updated;
             entry.deleted += more.deleted;
             entry.uncertain += more.uncertain;
+            for (field, more) in &more.vectors {
+                entry.vectors.entry(field.clone()).or_default().add(more);
+            }
         }
         for error in errors {
             let key = error_key(error.status, &error.kind, &error.reason);
@@ -232,6 +259,9 @@ pub fn error_key(status: u16, kind: &str, reason: &str) -> ErrorKey {
         let stem = rest.split(['(', '[']).next().unwrap_or(rest);
         return (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned());
     }
+    if status == 0 {
+        return (status, kind.to_owned(), without_values(reason));
+    }
     let stem = reason.split(" in document with id").next().unwrap_or(reason);
     let place = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b':');
     let stem = match stem.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
@@ -239,6 +269,41 @@ pub fn error_key(status: u16, kind: &str, reason: &str) -> ErrorKey {
         _ => stem,
     };
     (status, kind.to_owned(), stem[..stem.floor_char_boundary(160)].to_owned())
+}
+
+/// The beginning of a reason of this side, without the values and places of one record: quoted
+/// texts behind a verb, as in `holds "7"`, and numbers. Names in quotes stay.
+fn without_values(reason: &str) -> String {
+    let (mut stem, mut rest) = (String::new(), reason);
+    while let Some(next) = rest.chars().next().filter(|_| stem.len() < 160) {
+        let after = &rest[next.len_utf8()..];
+        let taken = match next {
+            '"' | '`' => {
+                let mut escaped = false;
+                let end = after.find(|c: char| {
+                    let is_end = c == next && !escaped;
+                    escaped = c == '\\' && !escaped;
+                    is_end
+                });
+                let taken = next.len_utf8() + end.map_or(after.len(), |end| end + 1);
+                let is_value =
+                    next == '"' && [" has ", " holds ", " is ", " with "].iter().any(|verb| stem.ends_with(verb));
+                stem.push_str(if is_value { "\"\"" } else { &rest[..taken] });
+                taken
+            }
+            '0'..='9' => {
+                stem.push('0');
+                rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len())
+            }
+            other => {
+                stem.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    stem.truncate(stem.floor_char_boundary(160));
+    stem
 }
 
 impl Counts {
@@ -342,6 +407,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn vectors_are_counted_by_index_and_field() {
+        let encoder = crate::encode::Presence::new(["v".to_owned(), "w".to_owned()]);
+        let operations = crate::Operations::new(crate::Action::Index, "i".parse().unwrap(), None);
+        let encoder = crate::encode::Encoder::new(operations).with_presence(encoder);
+        let texts = ["{\"v\":[1]}", "{\"w\":[1]}", "{\"v\":[1],\"w\":null}"];
+        let data = texts.concat();
+        let starts: Vec<u32> =
+            texts.iter().scan(0, |end, text| Some(std::mem::replace(end, *end + text.len() as u32))).collect();
+        let ends = starts.iter().skip(1).copied().chain([data.len() as u32]);
+        let records =
+            starts.iter().zip(ends).map(|(&start, end)| crate::block::Record { start, end, byte: start, line: 0 });
+        let block = crate::DocBlock { records: records.collect(), data: data.into(), ..crate::DocBlock::default() };
+        let vectors = encoder.encode(block).vectors.unwrap();
+        let mut tally = Tally::default();
+        for (settled, items) in [(Settled::Created, 0..2), (Settled::Updated, 2..3), (Settled::AlreadyThere, 0..3)] {
+            tally.settle(settled, u64::from(items.end - items.start), Some("i"), false);
+            tally.settle_vectors(settled, "i", &vectors, items);
+        }
+        let mut both = Tally::default();
+        both.absorb(&tally.counts, &tally.indices, &[]);
+        both.absorb(&tally.counts, &tally.indices, &[]);
+        let of = |field: &str| both.indices["i"].vectors[field];
+        let (v, w) = (of("v"), of("w"));
+        assert_eq!([v.created_with, v.created_without, v.updated_with, v.updated_without], [2, 2, 2, 0]);
+        assert_eq!([w.created_with, w.created_without, w.updated_with, w.updated_without], [2, 2, 0, 2]);
+        assert!(v.are_of_all(both.indices["i"].created, both.indices["i"].updated));
+    }
+
+    #[test]
     fn errors_are_grouped_by_their_common_part() {
         let mut tally = Tally::default();
         for id in ["1", "2"] {
@@ -364,6 +458,20 @@ mod tests {
         assert_eq!((both.counts.docs_read, both.indices["i"].created, both.errors()[0].count), (20, 10, 4));
         assert!(both.counts.add_up());
         assert_eq!(both.counts.since(&tally.counts), tally.counts);
+        // Of this side: the values and places of a record do not count, the names of fields do.
+        let mut own = Tally::default();
+        for i in 0..500 {
+            for reason in [
+                format!("column \"q1\" holds \"{i}.0\\\"\", expected decimal-comma; correct the value"),
+                format!("column \"q2\" holds \"{i}\", expected date; correct the value"),
+                format!("field `t1` (the time) is \"{i}Z\"; expected a time by ISO 8601"),
+                format!("byte {i} of the record is 0xe{}, which is not UTF-8", i % 10),
+                format!("the id has {i} bytes, and servers accept at most 512; it starts with \"{i}\""),
+            ] {
+                own.dead_letter(0, "bad_value", &reason);
+            }
+        }
+        assert_eq!(own.errors().iter().map(|error| error.count).collect::<Vec<_>>(), [500; 5]);
         for i in 0..500 {
             tally.dead_letter(400, "x", &format!("r{i}"));
         }

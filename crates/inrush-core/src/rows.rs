@@ -1,10 +1,16 @@
 //! What a load needs of documents that are made of rows: whether a row names its nulls, and what
 //! the target's mapping says of fields that can be written in more than one way.
 
-use std::collections::BTreeMap;
+mod field_type;
+mod new_texts;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+pub use self::field_type::FieldType;
+use self::field_type::field_type;
+use self::new_texts::NewTexts;
 use crate::Action;
 use crate::shaping::{Rename, Shaping};
 use crate::vectors::{Packing, VectorField};
@@ -39,40 +45,30 @@ impl RowForm {
     }
 }
 
-/// How a field of the target takes values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldType {
-    /// Whole numbers. The server indexes only the whole part of a fraction.
-    Whole,
-    /// Numbers with fractions.
-    Fraction,
-    /// Dates in a format with a blank between date and time, and without ISO 8601.
-    SpacedDate,
-    /// Bytes in base64.
-    Binary,
-}
-
 /// The fields of a mapping that [`FieldType`] has a word for, and those with vectors, by their
 /// paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldTypes {
     types: BTreeMap<String, FieldType>,
     vectors: BTreeMap<String, VectorField>,
+    /// Vectors in nested objects.
+    nested: BTreeSet<String>,
+    new_texts: NewTexts,
 }
 
 impl FieldTypes {
     /// The fields of the body of `mappings`.
     pub fn of_mapping(mapping: &Value) -> Self {
-        let mut fields = FieldTypes::default();
+        let mut fields = FieldTypes { new_texts: NewTexts::of_mapping(mapping), ..FieldTypes::default() };
         if let Some(properties) = mapping.get("properties").and_then(Value::as_object) {
-            add(properties, "", 0, &mut fields);
+            add(properties, ("", false), 0, &mut fields);
         }
         fields
     }
 
-    /// The type of the field at this path.
+    /// The type of the field at this path, or of one that a dynamic template would make.
     pub fn of(&self, path: &str) -> Option<FieldType> {
-        self.types.get(path).copied()
+        self.types.get(path).copied().or_else(|| self.new_texts.has(path).then_some(FieldType::Text))
     }
 
     /// The vector of the field at this path.
@@ -85,10 +81,24 @@ impl FieldTypes {
         self.vectors.iter().map(|(path, field)| (path.as_str(), field))
     }
 
+    /// Whether the field of this path is in a nested object, which the server keeps as a document
+    /// of its own.
+    pub fn is_nested(&self, path: &str) -> bool {
+        self.nested.contains(path)
+    }
+
     /// The same fields without those of vectors.
     #[must_use]
     pub fn without_vectors(self) -> Self {
-        FieldTypes { vectors: BTreeMap::new(), ..self }
+        FieldTypes { types: self.types, new_texts: self.new_texts, ..FieldTypes::default() }
+    }
+
+    /// The same fields without those of texts.
+    #[must_use]
+    pub fn without_texts(mut self) -> Self {
+        self.types.retain(|_, found| *found != FieldType::Text);
+        self.new_texts = NewTexts::default();
+        self
     }
 
     /// The same fields by the names that they have in the source. A column that gets another name
@@ -104,49 +114,37 @@ impl FieldTypes {
         for (from, _) in &types {
             self.types.remove(from);
             self.vectors.remove(from);
+            self.new_texts.know(from);
         }
         self.types.extend(types.into_iter().filter_map(|(from, found)| Some((from, found?))));
         self.vectors.extend(vectors.into_iter().filter_map(|(from, found)| Some((from, found?))));
         self
     }
 
-    /// Paths of the fields of this type.
+    /// Paths of the mapping's fields of this type.
     pub fn all(&self, wanted: FieldType) -> impl Iterator<Item = &str> {
         self.types.iter().filter(move |(_, found)| **found == wanted).map(|(path, _)| path.as_str())
     }
 }
 
-fn add(properties: &Map<String, Value>, above: &str, depth: usize, fields: &mut FieldTypes) {
+/// Adds the fields of an object: its path, and whether it is in a nested one.
+fn add(properties: &Map<String, Value>, (above, is_nested): (&str, bool), depth: usize, fields: &mut FieldTypes) {
     for (name, field) in properties {
         let path = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        fields.new_texts.know(&path);
         if let Some(below) = field.get("properties").and_then(Value::as_object).filter(|_| depth < DEPTH_MAX) {
-            add(below, &path, depth + 1, fields);
+            let is_nested = is_nested || field.get("type").is_some_and(|kind| kind == "nested");
+            add(below, (&path, is_nested), depth + 1, fields);
         }
         if let Some(found) = VectorField::of(field) {
+            if is_nested {
+                fields.nested.insert(path.clone());
+            }
             fields.vectors.insert(path, found);
         } else if let Some(found) = field_type(field) {
             fields.types.insert(path, found);
         }
     }
-}
-
-fn field_type(field: &Value) -> Option<FieldType> {
-    let text = |name: &str| field.get(name).and_then(Value::as_str);
-    match text("type")? {
-        "long" | "integer" | "short" | "byte" | "unsigned_long" => Some(FieldType::Whole),
-        "double" | "float" | "half_float" | "scaled_float" => Some(FieldType::Fraction),
-        "date" | "date_nanos" if text("format").is_some_and(is_spaced) => Some(FieldType::SpacedDate),
-        "binary" => Some(FieldType::Binary),
-        _ => None,
-    }
-}
-
-/// Whether a format of dates takes a blank between date and time, and no `T`. Formats with a name,
-/// such as `strict_date_optional_time`, have the `T`.
-fn is_spaced(format: &str) -> bool {
-    let takes_t = |part: &str| part.contains("'T'") || part.contains('_') && !part.starts_with("epoch_");
-    let mut parts = format.split("||").map(str::trim);
-    parts.clone().any(|part| part.contains(' ')) && !parts.any(|part| takes_t(part) || part == "iso8601")
 }
 
 #[cfg(test)]
@@ -164,7 +162,9 @@ mod tests {
         let vectors = FieldTypes::of_mapping(&json!({"properties": {
             "o": {"properties": {"v": {"type": "dense_vector", "dims": 8}}},
             "w": {"type": "knn_vector", "dimension": 9},
+            "n": {"type": "nested", "properties": {"p": {"properties": {"v": {"type": "dense_vector", "dims": 8}}}}},
         }}));
+        assert_eq!(["o.v", "w", "n.p.v", "x"].map(|path| vectors.is_nested(path)), [false, false, true, false]);
         let shaping = Shaping { rename: vec!["embedding=o.v".parse().unwrap()], ..Shaping::default() };
         let vectors = vectors.of_source(&shaping);
         let length = |path| vectors.vector(path).and_then(|field| field.length);
@@ -207,32 +207,24 @@ mod tests {
             (of("n"), of("o.p"), of("d")),
             (Some(FieldType::Whole), Some(FieldType::Fraction), Some(FieldType::SpacedDate))
         );
-        assert_eq!((of("o"), of("o.k"), of("e"), of("x")), (None, None, None, None));
+        assert_eq!((of("o"), of("o.k"), of("e"), of("x")), (None, Some(FieldType::Text), None, None));
         assert_eq!(fields.all(FieldType::SpacedDate).collect::<Vec<_>>(), ["d"]);
         assert_eq!(fields.all(FieldType::Binary).collect::<Vec<_>>(), ["q.b"]);
         assert_eq!(FieldTypes::of_mapping(&json!({})), FieldTypes::default());
+        let without = fields.clone().without_texts();
+        assert_eq!((without.of("o.k"), without.of("n")), (None, Some(FieldType::Whole)));
     }
 
     #[test]
-    fn formats_with_a_blank_that_take_no_t() {
-        for spaced in [
-            "yyyy-MM-dd HH:mm:ss",
-            "yyyy-MM-dd HH:mm:ss||yyyy-MM-dd",
-            "uuuu-MM-dd HH:mm:ss.SSS || epoch_millis",
-            "dd/MM/yyyy HH:mm",
-        ] {
-            assert!(is_spaced(spaced), "{spaced}");
-        }
-        for other in [
-            "strict_date_optional_time||epoch_millis",
-            "yyyy-MM-dd HH:mm:ss||strict_date_optional_time",
-            "yyyy-MM-dd HH:mm:ss||yyyy-MM-dd'T'HH:mm:ss",
-            "yyyy-MM-dd HH:mm:ss||iso8601",
-            "yyyyMMdd",
-            "epoch_second",
-        ] {
-            assert!(!is_spaced(other), "{other}");
-        }
+    fn new_fields_of_dynamic_templates_are_texts() {
+        let templates = json!([{"ids": {"match": "*_id", "mapping": {"type": "keyword"}}}]);
+        let mapping = json!({"properties": {"an_id": {"type": "ip"}}, "dynamic_templates": templates});
+        let fields = FieldTypes::of_mapping(&mapping);
+        let shaping = Shaping { rename: vec!["zip_id=zip".parse().unwrap()], ..Shaping::default() };
+        let renamed = fields.clone().of_source(&shaping);
+        assert_eq!(["an_id", "zip_id", "zip"].map(|path| fields.of(path)), [None, Some(FieldType::Text), None]);
+        assert_eq!(["zip_id", "a_id"].map(|path| renamed.of(path)), [None, Some(FieldType::Text)]);
+        assert_eq!(fields.without_texts().of("zip_id"), None);
     }
 
     #[test]

@@ -25,6 +25,27 @@ pub struct Shaping {
     pub only: Vec<FieldPath>,
     /// Fields to leave out.
     pub drop: Vec<FieldPath>,
+    /// Names with dots. Default: they are kept, and refused in partial documents.
+    pub dots: Option<Dots>,
+}
+
+/// What becomes of a name with dots, such as `a.b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dots {
+    /// It stays the name of one member.
+    Keep,
+    /// It becomes objects in each other.
+    Nest,
+}
+
+impl Dots {
+    /// The name of the choice.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dots::Keep => "keep",
+            Dots::Nest => "nest",
+        }
+    }
 }
 
 impl Shaping {
@@ -54,7 +75,7 @@ impl Shaping {
     }
 
     /// The options as they were given, by their names.
-    pub fn options(&self) -> [(&'static str, String); 5] {
+    pub fn options(&self) -> [(&'static str, String); 6] {
         let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(",");
         [
             ("timestamp", self.timestamp.as_ref().map(ToString::to_string).unwrap_or_default()),
@@ -62,6 +83,7 @@ impl Shaping {
             ("rename", list(&mut self.rename.iter().map(ToString::to_string))),
             ("only", list(&mut self.only.iter().map(ToString::to_string))),
             ("drop", list(&mut self.drop.iter().map(ToString::to_string))),
+            ("dots", self.dots.map(|dots| dots.name().to_owned()).unwrap_or_default()),
         ]
     }
 }

@@ -61,6 +61,18 @@ fn id_of_own_copy(error: &RawValue) -> Option<String> {
     Some(id.to_owned())
 }
 
+/// The kind of an error.
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(borrow, rename = "type")]
+    name: Cow<'a, str>,
+}
+
+/// Whether the record of a letter is itself a line of a dead-letter file, which could not be read.
+fn is_of_a_letter(error: &RawValue) -> bool {
+    serde_json::from_str(error.get()).is_ok_and(|Kind { name }| name == Code::BadDeadLetter.name())
+}
+
 /// `null` is a document that is present.
 fn some_raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
@@ -175,6 +187,15 @@ fn read_entry<'a>(line: &'a [u8], meta: &mut DocMeta) -> Contents<'a> {
             "it has no `error`; expected the dead-letter file of an earlier load (option `dead_letters`)".to_owned(),
         );
     };
+    if let (Some(text), true) = (&entry.text, is_of_a_letter(error)) {
+        // Its action and its fields stand in the line.
+        return match read_entry(text.as_bytes(), meta) {
+            Contents::Document(document) => Contents::Document(Cow::Owned(document.into_owned())),
+            Contents::Unusable { bytes, kind, reason } => {
+                Contents::Unusable { bytes: Cow::Owned(bytes.into_owned()), kind, reason }
+            }
+        };
+    }
     if let Some(sent_with) = entry.sent_with {
         match meta_of_unsent(sent_with) {
             Ok(of_unsent) => *meta = of_unsent,
@@ -223,8 +244,10 @@ fn from_bytes(bytes: Cow<'_, [u8]>) -> Contents<'_> {
             Contents::Document(Cow::Owned(document))
         }
         Err(error) => {
-            let reason =
-                format!("the dead letter is still not a JSON document: {error}; correct it, or load its source again");
+            let reason = format!(
+                "the text of the dead letter is not JSON: {error}; write a JSON object, also for a row of CSV or a line of a \
+                 log, or load its source again"
+            );
             Contents::Unusable { bytes, kind: Code::NotJson, reason }
         }
     }
@@ -385,6 +408,22 @@ mod tests {
         assert_eq!((block.record(0), block.rejects[0].kind), (&b"a,b\nc"[..], Code::NotJson));
         let block = one(r#""base64":"/2E="}"#);
         assert_eq!((block.record(0), block.rejects[0].kind), (&b"\xFFa"[..], Code::NotJson));
+    }
+
+    #[test]
+    fn a_line_that_was_no_letter_is_one_once_it_is_mended() {
+        let line =
+            |text: &str| format!(r#"{{"error":{{"type":"bad_dead_letter"}},"text":{}}}"#, serde_json::json!(text));
+        let letter = format!(r#"{ENTRY}"action":{{"index":{{"_id":"7"}}}},"document":{{"a":1}}}}"#);
+        for text in [line(&letter), line(&line(&letter))] {
+            let block = decode(&format!("{text}\n"));
+            assert_eq!((block.record(0), block.rejects.len()), (&br#"{"a":1}"#[..], 0));
+            let expected = DocMeta::default().with_action(Action::Index).with_id("7".to_owned()).with_is_shaped(true);
+            assert_eq!(block.meta[0], expected);
+        }
+        let damaged = &letter[..letter.len() - 1];
+        let block = decode(&format!("{}\n", line(damaged)));
+        assert_eq!((block.record(0), block.rejects[0].kind), (damaged.as_bytes(), Code::BadDeadLetter));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::charset::Charset;
+use super::chosen::Chosen;
 use super::csv::CsvOptions;
 use super::foreign;
 use super::json_head;
@@ -143,6 +144,10 @@ pub struct FormatOptions {
     /// values of a column.
     #[doc(hidden)]
     pub binary: Binary,
+    /// Which files of folders, archives and patterns are read. Default: all.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub chosen: Chosen,
     /// The options that the user gave, by name. One that no source can use is refused. Default:
     /// none.
     #[doc(hidden)]
@@ -168,6 +173,7 @@ impl Default for FormatOptions {
             only_columns: None,
             timestamps: Timestamps::default(),
             binary: Binary::default(),
+            chosen: Chosen::default(),
             given: Given::default(),
         }
     }
@@ -389,6 +395,13 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
                 ),
             });
         }
+        if json_head::is_dead_letter(text) {
+            return Err(
+                "looks like the dead letters of a load; name the file with option `from_dead_letters` to send their documents again, or give option \
+                 `format=ndjson` to load the letters as they are"
+                    .to_owned(),
+            );
+        }
         if json_head::is_hit(text) {
             return Err(
                 "looks like search hits, or like what elasticdump writes: the documents are in `_source`; give option `format=hits`, which keeps their `_id`, \
@@ -398,6 +411,22 @@ fn guess(options: &FormatOptions, name: &str, head: &[u8], complete: bool) -> Re
         }
     }
     Ok(format)
+}
+
+/// A pattern of option `exclude` for a file that cannot be read: its extension where data have
+/// another one, else its name.
+pub fn pattern_for(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // Each load names its own.
+    if let Some(letters) = Some("inrush-dead-letters-").filter(|letters| name.starts_with(letters)) {
+        return format!("{letters}*");
+    }
+    let extension = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty() && !promises_a_format(name));
+    match extension {
+        Some((_, extension)) if extension.bytes().all(|byte| byte.is_ascii_alphanumeric()) => format!("*.{extension}"),
+        // A comma would begin another pattern, and these quotes end it in a message or a shell.
+        _ => glob::Pattern::escape(name).replace([',', '{', '`', '\'', '|'], "?"),
+    }
 }
 
 #[cfg(test)]
@@ -463,6 +492,14 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         assert!(check("a.json", "{\"index\":{}}\n{\"a\":1}\n").unwrap_err().contains("option `format=bulk`"));
         assert!(check("a.jsonl", "{\"_id\":\"1\",\"_source\":{}}\n").unwrap_err().contains("option `format=hits`"));
+        let letter = r#"{"error":{"status":400,"type":"k","reason":"r"},"position":{"source":"a","partition":0,"doc":5},"action":{"index":{}}}"#;
+        assert!(check("a.ndjson", letter).unwrap_err().contains("option `from_dead_letters`"));
+        let options = FormatOptions { format: Some(Format::Ndjson), ..FormatOptions::default() };
+        assert_eq!(decide(&options, "a.ndjson", letter.as_bytes(), true), Ok(Format::Ndjson));
+        for other in [r#"{"error":{"type":"k"},"position":{"source":"a"},"text":"t"}"#, r#"{"error":"e","position":5}"#]
+        {
+            assert_eq!(check("a.ndjson", other), Ok(Format::Ndjson));
+        }
         assert!(check("a", "ORC\x01").unwrap_err().contains("ORC"));
         assert!(check("a.csv", "PK\x03\x04").unwrap_err().contains("zip"));
         let tar = format!("{:\0<257}ustar\0", "a.csv");

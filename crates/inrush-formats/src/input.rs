@@ -154,6 +154,7 @@ impl BufRead for CountedBuf {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "avro")]
     #[test]
     fn what_was_peeked_is_read_again() {
         let mut input = Input::new(io::Cursor::new(b"abcdefgh".to_vec()));

@@ -1,7 +1,7 @@
 //! Classifies JSON text by its beginning.
 
 use memchr::{memchr, memrchr};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bulk::{NOT_TAKEN, TAKEN};
 use super::json_scan::{Expected, Scan};
@@ -92,11 +92,25 @@ fn action(line: &[u8]) -> Option<(String, Vec<String>)> {
 
 /// Whether the first record is a search hit.
 pub(crate) fn is_hit(head: &[u8]) -> bool {
+    first_object(head).is_some_and(|hit| hit.contains_key("_id") && hit.get("_source").is_some_and(Value::is_object))
+}
+
+/// Whether the first record is a dead letter of a load.
+pub(crate) fn is_dead_letter(head: &[u8]) -> bool {
+    let Some(letter) = first_object(head) else { return false };
+    let has = |member: &str, names: [&str; 2]| {
+        letter.get(member).is_some_and(|inner| names.iter().all(|name| inner.get(name).is_some()))
+    };
+    let has_document = ["document", "text", "base64", "action"].iter().any(|name| letter.contains_key(*name));
+    has("error", ["type", "reason"]) && has("position", ["source", "partition"]) && has_document
+}
+
+/// The first record, if it is an object.
+fn first_object(head: &[u8]) -> Option<Map<String, Value>> {
     let (mut scan, mut elements) = (Scan::default(), Vec::new());
     let _ = scan.run(head, &mut elements);
-    let first = elements.first().map(|element| &head[element.start..element.end]);
-    let Some(Ok(Value::Object(object))) = first.map(serde_json::from_slice) else { return false };
-    object.contains_key("_id") && object.get("_source").is_some_and(Value::is_object)
+    let first = elements.first()?;
+    serde_json::from_slice(&head[first.start..first.end]).ok()
 }
 
 /// The path for `--records` of an array of objects inside the first value, which is an object. The
@@ -136,6 +150,34 @@ pub(crate) fn records_path(head: &[u8]) -> Option<String> {
         at += 1;
     }
     None
+}
+
+/// Whether the first value is an object that has all these fields, given as paths, or the outermost
+/// objects that they are in.
+pub(crate) fn has_at_the_top(head: &[u8], paths: &[String]) -> bool {
+    let mut left: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let (mut at, mut depth) = (0, 0);
+    while at < head.len() && !left.is_empty() {
+        match head[at] {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth < 2 => break,
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                let end = end_of_string(head, at);
+                if depth == 1
+                    && head[end..].trim_ascii_start().first() == Some(&b':')
+                    && let Ok(name) = serde_json::from_slice::<String>(&head[at..end])
+                {
+                    left.retain(|path| *path != name && path.split('.').next() != Some(name.as_str()));
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    left.is_empty()
 }
 
 /// Whether an array, given from behind its bracket, begins with two objects, or with one whose end
@@ -236,6 +278,18 @@ mod tests {
         assert!(is_hit(b"[{\"_id\":\"1\",\"_source\":{}}"));
         assert!(!is_hit(b"{\"_id\":\"1\",\"_source\":3}"));
         assert!(!is_hit(b"{\"_id\":\"1\"}"));
+    }
+
+    #[test]
+    fn fields_of_the_outermost_object_are_found() {
+        let has = |head: &str, paths: &[&str]| {
+            has_at_the_top(head.as_bytes(), &paths.iter().map(|path| (*path).to_owned()).collect::<Vec<_>>())
+        };
+        let order = "{\n \"lines\":[{\"sku\":\"a\"},{}],\"o\":{\"k\":1},\"d.e\":2, \"id\" : \"x\"}";
+        assert!(has(order, &["id"]) && has(order, &["o.k", "id", "d.e"]));
+        assert!(!has(order, &["sku"]) && !has(order, &["id", "k"]) && !has(order, &["x"]));
+        assert!(!has("{\"a\":1} {\"id\":2}", &["id"]) && !has("{\"a\":[{\"id\":1},", &["id"]));
+        assert!(!has("[{\"id\":1}]", &["id"]) && !has("{\"a\":\"id", &["id"]));
     }
 
     #[test]

@@ -65,7 +65,8 @@ pub(crate) struct Rules {
 /// Where the records of a large document seem to be, and the warnings that say so.
 pub(crate) struct Hint {
     pub(crate) text: String,
-    pub(crate) warnings: Warnings,
+    /// Where it is told. `None`: a document is what is meant, unless it is too large for one.
+    pub(crate) warnings: Option<Warnings>,
 }
 
 impl ValuesFile {
@@ -254,8 +255,10 @@ impl ValuesFile {
 
     /// Reports the hint at the end of the source.
     fn hint(&mut self) {
-        if let Some(Hint { text, warnings }) = self.hint.take().filter(|_| self.count == 1) {
-            warnings.add(&self.name, "one_document", "", 1, || format!("the whole source is one document{text}"));
+        if let Some(Hint { text, warnings: Some(warnings) }) = self.hint.take().filter(|_| self.count == 1) {
+            warnings.add_of_each(&self.name, "one_document", || {
+                format!("the whole source is one document{text}; if a document is meant, give option `format=json`")
+            });
         }
     }
 }

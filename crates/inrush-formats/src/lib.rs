@@ -13,6 +13,7 @@ mod bulk;
 #[cfg(any(feature = "columns", feature = "excel"))]
 mod catch_panic;
 pub mod charset;
+pub mod chosen;
 mod chunk;
 #[cfg(feature = "columns")]
 pub mod columns;
@@ -60,5 +61,5 @@ pub use error::{InputError, SourceError};
 #[cfg(feature = "parquet")]
 pub use open_columns::ParquetOpen;
 pub use vector_format::VectorFormat;
-pub use warnings::{FRACTIONS, PLACEHOLDERS, Warning, Warnings, fractions_of};
+pub use warnings::{FRACTIONS, OF_TABLES, Warning, Warnings, fractions_of};
 pub use with_fields::add_members;

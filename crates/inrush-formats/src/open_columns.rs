@@ -56,5 +56,5 @@ pub(crate) fn writer(
         .with_nulls(reading.rows.nulls)
         .with_binary(reading.options.binary, &reading.binary_forms)
         .with_texts(&reading.texts, schema)
-        .with_vectors(&reading.rows, schema)
+        .with_fields(&reading.rows, schema)
 }

@@ -243,14 +243,17 @@ impl Reading {
         self.options.validate || not_finite::is_in(text.peeked())
     }
 
-    /// The hint for a source that is one JSON object with many objects in it.
+    /// The hint for a source that is one JSON object with many objects in it. Where the format was
+    /// told, or the object itself has the fields that ids are made of, it is the document.
     fn hint(&self, head: &[u8]) -> Option<Hint> {
         let path = json_head::records_path(head)?;
         let hits = if path.ends_with("hits") { " option `format=hits`" } else { "" };
         let text = format!(
             "; its `{path}` is an array of objects, which are loaded one by one with{hits} option `records={path}`"
         );
-        Some(Hint { text, warnings: self.warnings.clone() })
+        let is_meant = self.options.format == Some(Format::Json)
+            || !self.texts.is_empty() && json_head::has_at_the_top(head, &self.texts);
+        Some(Hint { text, warnings: (!is_meant).then(|| self.warnings.clone()) })
     }
 }
 

@@ -124,6 +124,11 @@ impl Unused {
             ("skip_lines", Format::Excel) => {
                 "leave it out, or name the row with the header with option `header_row=N`".to_owned()
             }
+            ("schema" | "decimal" | "all_strings" | "null", Format::Excel) => {
+                "leave it out, because cells of a workbook have types; to read them as text, make a CSV file of the sheet \
+                 with `inrush convert`, and load that with the option"
+                    .to_owned()
+            }
             _ if format.is_binary() || matches!(other, "excel" | "parquet") => "leave it out".to_owned(),
             _ => format!("leave it out, or give option `format={other}`"),
         };
@@ -160,6 +165,9 @@ mod tests {
         refused(("skip_lines", Formats::CSV), Format::Excel, "CSV");
         refused(("columns", Formats::WITH_HEADER), Format::Ndjson, "CSV and workbooks");
         refused(("schema", Formats::WITH_CELLS), Format::Excel, "CSV and lines");
+        let schema = unused(&[("schema", Formats::WITH_CELLS)]);
+        let error = schema.refused("a.xlsx", Format::Excel, &[]).unwrap().to_string();
+        assert!(error.contains("`inrush convert`"), "{error}");
         refused(("schema", Formats::WITH_CELLS), Format::Text, "CSV and lines");
         refused(("field", Formats::TEXT), Format::Csv, "text");
         refused(("validate", Formats::JSON), Format::Csv, "NDJSON and JSON");

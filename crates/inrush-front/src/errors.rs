@@ -244,6 +244,7 @@ mod tests {
         assert_eq!(code(io(std::io::ErrorKind::PermissionDenied)), Code::NoPermission);
         assert_eq!(code(ConvertError::Write(std::io::Error::other("-")).into()), Code::OutputFailed);
         assert_eq!(code(ConvertError::Impossible("-".into()).into()), Code::NotConvertible);
+        assert_eq!(code(ConvertError::Refused("-".into()).into()), Code::StateUnusable);
         assert_eq!(code(BakeError::Refused("-".into()).into()), Code::BakeRefused);
         assert_eq!(code(BakeError::NotNative("-".into()).into()), Code::BakeNotNative);
         assert_eq!(code(anyhow::anyhow!("something")), Code::Failed);

@@ -213,10 +213,23 @@ fn are_in(report: &Report) -> String {
 
 fn documents(report: &Report, rows: &mut Rows) {
     add_counts(&report.counts, rows);
+    if !report.not_found_ids.is_empty() {
+        rows.add("ids not found", some_ids(&report.not_found_ids, report.counts.docs_not_found));
+    }
     if report.indices.len() > 1 {
         for (index, counts) in &report.indices {
             rows.add(format!("  {index}"), parts(counts.created, counts.updated, counts.deleted));
         }
+    }
+}
+
+/// The first ids of a list, and how many there are besides. Quotes show blanks around an id.
+fn some_ids(ids: &[String], all: u64) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = ids.iter().take(SHOWN).map(|id| format!("{id:?}")).collect();
+    match all.saturating_sub(shown.len() as u64) {
+        0 => shown.join(", "),
+        more => format!("{} and {} more", shown.join(", "), count(more)),
     }
 }
 
@@ -320,13 +333,16 @@ fn checks(report: &Report, rows: &mut Rows) {
     if let Some(since) = &report.since {
         rows.add("since", since_row(since));
     }
-    let verified = match report.verified.state {
+    let state = |state| match state {
         VerifiedState::Yes => "yes",
         VerifiedState::No => "NO",
         VerifiedState::NotProvable => "not provable",
         VerifiedState::Off => "off",
     };
-    rows.add("verified", format!("{verified}: {}", report.verified.detail));
+    rows.add("verified", format!("{}: {}", state(report.verified.state), report.verified.detail));
+    for (field, vectors) in &report.verified.vectors {
+        rows.add("vectors", format!("{}: {field}: {}", state(vectors.state), vectors.detail));
+    }
     sizes(report, rows);
     settings(report, rows);
     finish::rows(report, rows);
@@ -375,7 +391,7 @@ fn sizes(report: &Report, rows: &mut Rows) {
     let copies = if all > after { format!(", {} with replicas", bytes(all)) } else { String::new() };
     // Servers update the size every ten seconds. A size that has not changed at all was most likely
     // measured before the load.
-    if before != after || report.counts.docs_indexed == 0 {
+    if before != after || report.counts.docs_read == 0 {
         rows.add("store size", format!("{} before, {} now{copies}", bytes(before), bytes(after)));
     }
     let (before, after) = sum(|stats| stats.docs_deleted);
@@ -459,7 +475,12 @@ fn what_next(report: &Report, is_bake: bool, same: &Again) -> Vec<String> {
                 .to_owned(),
         );
     }
-    next.extend(report.swap.iter().filter_map(|swap| swap.what_next.clone()));
+    letters(report, is_bake, same, &mut next);
+    // The dead letters have the simpler way to the alias.
+    let otherwise =
+        if report.status == Status::Incomplete && report.dead_letters.is_some() { "otherwise " } else { "" };
+    let by_swap = report.swap.iter().filter_map(|swap| swap.what_next.as_ref());
+    next.extend(by_swap.map(|text| format!("{otherwise}{text}")));
     let moved = report.swap.as_ref().is_none_or(|swap| swap.swapped);
     if report.status == Status::CheckFailed && moved && report.finish.failure.is_some() && report.checkpoint.is_some() {
         next.push(format!("{goes_on} does the remaining steps and loads nothing again"));
@@ -467,7 +488,6 @@ fn what_next(report: &Report, is_bake: bool, same: &Again) -> Vec<String> {
     if report.settings.restored == SettingsRestored::No {
         next.push("fix the problem with the settings, then run `inrush recover`".to_owned());
     }
-    letters(report, is_bake, same, &mut next);
     if let (Some(topic), None) = (&report.dead_letter_topic, &report.dead_letters) {
         next.push(format!("fix the causes of the errors, then load topic {topic} with a group of its own"));
     }

@@ -78,13 +78,7 @@ impl Store {
     async fn read_settings(&self) -> Result<Reply, ClusterError> {
         let what = format!("reading the settings of {}", self.index);
         let path = format!("/{}/_settings?flat_settings=true&include_defaults=true", path_segment(&self.index));
-        let answer = self.transport.ask(Method::GET, &path, None).await?;
-        let body = answer.json(&what)?;
-        match answer.status() {
-            200..=299 => {}
-            404 => return Ok(Reply::Gone),
-            status => return Err(ClusterError::from_status(&what, status, &body)),
-        }
+        let body = self.transport.find(&what, Method::GET, &path).await?.unwrap_or_default();
         let Some(index) = body.get(&self.index) else { return Ok(Reply::Gone) };
         let mut set = flat(index.get("settings"));
         // The index was created again, and its settings belong to its owner.
@@ -161,11 +155,9 @@ impl Store {
 /// All leases of the cluster, by the UUIDs of their indices. Empty where no index was ever guarded.
 pub(crate) async fn leases(transport: &Transport) -> Result<Vec<(String, Lease)>, ClusterError> {
     let what = format!("looking for leases in {GUARD_INDEX}");
-    let refreshed = transport.ask(Method::POST, &format!("/{GUARD_INDEX}/_refresh"), None).await?;
-    match refreshed.status() {
-        200..=299 => {}
-        404 => return Ok(Vec::new()),
-        status => return Err(ClusterError::from_status(&what, status, &refreshed.json(&what)?)),
+    let refreshed = transport.find(&what, Method::POST, &format!("/{GUARD_INDEX}/_refresh")).await?;
+    if refreshed.is_none() {
+        return Ok(Vec::new());
     }
     let path = format!("/{GUARD_INDEX}/_search");
     let body = transport.demand(&what, Method::POST, &path, Some(&json!({"size": 10_000}))).await?;

@@ -292,7 +292,9 @@ impl<C: Client> Consumer<C> {
                     OnGap::Earliest => first,
                     OnGap::Latest => last,
                 };
-                tracing::warn!("group {}: {gap}; reading goes on at offset {start}", self.options.group);
+                let text = format!("group {}: {gap}; reading goes on at offset {start}", self.options.group);
+                tracing::warn!("{text}");
+                self.shared.hints.warnings().add(&at.topic, "offset_gap", "", 1, || text);
                 // Where reading goes on is committed, also if that is an earlier offset.
                 return Ok(Begin { at: at.clone(), start, committed: None, until, end: last });
             }

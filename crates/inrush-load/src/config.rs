@@ -21,6 +21,8 @@ use inrush_sources::{CHUNK_BYTES, SourceInfo};
 
 pub use self::cutover::{FinishConfig, GraphTime, OldWrites, SwapConfig, WaitFor};
 pub use self::size::exact_size;
+use crate::report::WarningDetail;
+use crate::told::Told;
 pub use crate::tolerance::Tolerance;
 
 /// Options of one load: its cluster, index, limits and finish.
@@ -118,6 +120,9 @@ pub struct LoadConfig {
     /// load, resumes an interrupted one, or returns the report of the finished one. It needs
     /// `state`. Default: false.
     pub once: bool,
+    /// Warnings that are known before the load.
+    #[doc(hidden)]
+    pub told: Told,
 }
 
 impl LoadConfig {
@@ -174,6 +179,7 @@ impl LoadConfig {
             state: None,
             learning: Learning::Kept,
             resume: false,
+            told: Told::default(),
             once: false,
         }
     }
@@ -313,6 +319,12 @@ pub struct IndexCreation {
     /// Fields that are vectors in the documents that `mapping` was inferred from. They get the type
     /// that the cluster has for them. Default: none.
     pub vectors: Vec<inrush_core::vectors::SeenVector>,
+    /// Names of the fields with numbers beyond a long, the same way. They are `unsigned_long` where
+    /// the cluster has that type. Default: none.
+    pub unsigned: Vec<Vec<String>>,
+    /// Warnings about a `mapping` that was inferred from documents, for an index that is made with
+    /// it. Default: none, and it was not inferred.
+    pub inferred: Option<Vec<WarningDetail>>,
     /// Deletes the index first. The caller has asked the user before it sets this. Default: false.
     pub recreate: bool,
     /// Settings and mappings by index pattern (`*` matches any text); the first match wins. They

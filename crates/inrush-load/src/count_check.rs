@@ -8,30 +8,13 @@ use std::ops::RangeInclusive;
 use inrush_cluster::api::{Target, TargetKind, index, stats};
 use inrush_cluster::transport::Transport;
 use inrush_core::report::{Counts, IndexCounts};
-use serde::{Deserialize, Serialize};
+use inrush_core::vectors::VectorCounts;
 
 use crate::beginnings::{Beginnings, Repeated};
 use crate::progress::Phase;
 use crate::report::{Verified, VerifiedState};
-
-/// Changes of the number of documents in an index by one load, or by several together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Share {
-    pub(crate) created: u64,
-    pub(crate) deleted: u64,
-    pub(crate) possible_duplicates: u64,
-    /// Largest number of documents that may exist besides the acknowledged ones: possible
-    /// duplicates, attempts with an unknown outcome, and repetitions by a new primary.
-    pub(crate) more: u64,
-    /// Largest number of acknowledged documents that may be missing.
-    pub(crate) fewer: u64,
-    /// How many more there may be if a new primary repeated operations, where that is not known.
-    #[serde(default)]
-    pub(crate) more_if_repeated: u64,
-    /// The same for documents that may be missing.
-    #[serde(default)]
-    pub(crate) fewer_if_repeated: u64,
-}
+pub(crate) use crate::share::{Before, Share};
+use crate::vector_check::Vectors;
 
 impl Share {
     /// Changes by one load. `repeated` says whether a primary of the index changed during the load.
@@ -44,7 +27,15 @@ impl Share {
             true => (counts.docs_created, counts.docs_deleted),
             false => (sum(|i| i.created), sum(|i| i.deleted)),
         };
-        Share::new((created, counts.docs_updated, deleted), counts, repeated)
+        let mut share = Share::new((created, counts.docs_updated, deleted), counts, repeated);
+        indices.values().for_each(|index| share.add_vectors(&index.vectors));
+        share
+    }
+
+    fn add_vectors(&mut self, vectors: &BTreeMap<String, VectorCounts>) {
+        for (field, more) in vectors {
+            self.vectors.entry(field.clone()).or_default().add(more);
+        }
     }
 
     /// Changes of one of several indices.
@@ -64,7 +55,9 @@ impl Share {
         let more = possible_duplicates + counts.uncertain_creates + counts.uncertain_updates + counts.docs_unknown;
         Share {
             created,
+            updated,
             deleted,
+            vectors: BTreeMap::new(),
             possible_duplicates,
             more: more + sure.0,
             fewer: counts.uncertain_deletes + counts.docs_unknown + sure.1,
@@ -75,9 +68,13 @@ impl Share {
 
     /// The sum of two shares.
     pub(crate) fn plus(&self, other: &Share) -> Self {
+        let mut vectors = Share { vectors: self.vectors.clone(), ..Share::default() };
+        vectors.add_vectors(&other.vectors);
         Share {
             created: self.created + other.created,
+            updated: self.updated + other.updated,
             deleted: self.deleted + other.deleted,
+            vectors: vectors.vectors,
             possible_duplicates: self.possible_duplicates + other.possible_duplicates,
             more: self.more + other.more,
             fewer: self.fewer + other.fewer,
@@ -148,8 +145,8 @@ impl Signs<'_> {
 pub(crate) struct Fixed<'a> {
     /// The target.
     pub(crate) target: &'a Target,
-    /// Documents before the load.
-    pub(crate) before: u64,
+    /// Its documents before the load.
+    pub(crate) before: Before,
     /// Changes by this load, and by loads that ran at the same time.
     pub(crate) share: Share,
     /// Number of these loads.
@@ -167,6 +164,8 @@ pub(crate) struct Expectation<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) indices: &'a BTreeMap<String, IndexCounts>,
     pub(crate) signs: Signs<'a>,
+    /// The fields with vectors of the fixed target.
+    pub(crate) vectors: &'a Vectors,
 }
 
 /// The result without a verification.
@@ -179,7 +178,7 @@ pub(crate) type Show<'a> = &'a (dyn Fn(&Phase) + Send + Sync);
 
 /// Refreshes the index, counts its documents and compares the count.
 pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>, show: Show<'_>) -> Verified {
-    let Expectation { fixed, earlier, before, counts, indices, signs } = expectation;
+    let Expectation { fixed, earlier, before, counts, indices, signs, vectors } = expectation;
     match fixed {
         Some(Fixed { target, before, share, loads }) => {
             if let Some(why) = moved(transport, target, earlier, indices).await {
@@ -189,7 +188,8 @@ pub(crate) async fn verify(transport: &Transport, expectation: &Expectation<'_>,
                 return not_provable(why);
             }
             let counted = count(transport, &target.name, show).await;
-            let mut verified = judge(&target.name, counted, *before, share);
+            let verified = judge(&target.name, counted, before.docs, share);
+            let mut verified = vectors.check(transport, verified, &target.name, (before, share)).await;
             if verified.state == VerifiedState::No {
                 let signs = Signs { alone: signs.alone && *loads == 1, ..*signs };
                 // A summary of replies names no index, and operations of several ones are not told
@@ -251,10 +251,9 @@ async fn each(
             _ => return one,
         }
     }
-    elsewhere.unwrap_or_else(|| Verified {
-        state: VerifiedState::Yes,
-        detail: format!("{} indices hold the counted documents", before.len()),
-        duplicates,
+    elsewhere.unwrap_or_else(|| {
+        let detail = format!("{} indices hold the counted documents", before.len());
+        Verified { duplicates, ..Verified::new(VerifiedState::Yes, detail) }
     })
 }
 
@@ -346,7 +345,7 @@ fn judge(name: &str, counted: Result<u64, String>, before: u64, share: &Share) -
         // Only duplicates explain a larger count.
         let explained = expected.end().saturating_sub(*possible_duplicates).max(exact);
         let duplicates = counted.saturating_sub(explained);
-        return Verified { state: VerifiedState::Yes, detail, duplicates };
+        return Verified { duplicates, ..Verified::new(VerifiedState::Yes, detail) };
     }
     let difference = match counted < exact {
         true => format!("{name} holds {counted} documents, {} fewer than {sum}", exact - counted),

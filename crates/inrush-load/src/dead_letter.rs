@@ -405,6 +405,11 @@ mod tests {
             unsent(meta.clone(), "{}", none()),
             r#""action":{"index":{"_id":"7"}},"sent_with":{"version":"v","version_type":"external_gte"},"text":"{}"}"#
         );
+        let fields = MetaFields { id: Some("order".parse().unwrap()), ..MetaFields::default() };
+        let of_letter = DocMeta::default().with_fields(Arc::new(fields));
+        assert_eq!(unsent(of_letter, "{bad", none()), r#""sent_with":{"id":"order"},"text":"{bad"}"#);
+        let shaped = DocMeta::default().with_is_shaped(true);
+        assert_eq!(unsent(shaped, r#"{"b":1}"#, none()), r#""document":{"b":1}}"#, "it is not changed again");
         let of_job = SentWith { version: Some("w".to_owned()), ..none() };
         assert_eq!(
             unsent(meta, "{}", of_job),

@@ -62,7 +62,9 @@ pub(crate) async fn plan(
             return Ok(Some(Plans { first: None, next: Some(Next { name: name.to_owned(), job, folder }) }));
         }
         None => {
-            tracing::warn!("the metadata of {name} cannot be read, so its settings are not changed for the load");
+            config
+                .told
+                .warn(format!("the metadata of {name} cannot be read, so its settings are not changed for the load"));
             return Ok(None);
         }
     };
@@ -78,7 +80,7 @@ pub(crate) async fn plan(
             // The earlier run was allowed to remove the replicas. The rest of the load can run with
             // them.
             Err(error) if earlier.is_some() => {
-                tracing::warn!("the replicas are kept for the rest of the load: {error}");
+                config.told.warn(format!("the replicas are kept for the rest of the load: {error}"));
                 job.replicas_off = false;
             }
             checked => checked?,

@@ -34,11 +34,14 @@ pub mod reader;
 mod report;
 mod run;
 mod send;
+mod share;
 mod since;
 mod targets;
+mod told;
 mod tolerance;
 mod trace;
 mod utc;
+mod vector_check;
 
 pub use checkpoint::LOADS_INDEX;
 pub use error::LoadError;
@@ -51,6 +54,6 @@ pub use progress::{Phase, Progress, ShowPhase, Step};
 pub use report::{
     FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, Report, SettingChange,
     SettingsReport, SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Status,
-    StepReport, SwapReport, ThisRun, Verified, VerifiedState, WarningDetail,
+    StepReport, SwapReport, ThisRun, Verified, VerifiedState, VerifiedVectors, WarningDetail,
 };
 pub use tolerance::ToleranceReport;

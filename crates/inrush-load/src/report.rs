@@ -97,6 +97,9 @@ pub struct Report {
     /// The topic with the dead letters, where the load wrote one to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dead_letter_topic: Option<String>,
+    /// Ids of documents to delete that were not in the index, the first 100 of this run.
+    #[serde(default)]
+    pub not_found_ids: Vec<String>,
     /// Findings for a person to read.
     pub warnings: Vec<String>,
     /// The same for a program, in the same order.
@@ -138,6 +141,7 @@ impl Report {
             errors: Vec::new(),
             dead_letters: None,
             dead_letter_topic: None,
+            not_found_ids: Vec::new(),
             warnings: Vec::new(),
             warning_details: Vec::new(),
             sources: Vec::new(),
@@ -367,12 +371,39 @@ pub struct Verified {
     /// answer.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicates: u64,
+    /// Whether the documents have the vectors that they were sent with, by the path of the field.
+    /// Empty where the index has no field for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vectors: BTreeMap<String, VerifiedVectors>,
 }
 
 impl Verified {
     /// A result without duplicates.
     pub fn new(state: VerifiedState, detail: String) -> Self {
-        Verified { state, detail, duplicates: 0 }
+        Verified { state, detail, duplicates: 0, vectors: BTreeMap::new() }
+    }
+}
+
+/// The result of the verification of one field with vectors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct VerifiedVectors {
+    /// Whether as many documents have a vector as were sent with one.
+    pub state: VerifiedState,
+    /// Documents of the index that have one. Absent where they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<u64>,
+    /// Documents that must have one. Absent where that is not one number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<u64>,
+    /// The comparison, as text.
+    pub detail: String,
+}
+
+impl VerifiedVectors {
+    /// A result without numbers, and its reason.
+    pub(crate) fn not_provable(detail: String) -> Self {
+        VerifiedVectors { state: VerifiedState::NotProvable, found: None, expected: None, detail }
     }
 }
 

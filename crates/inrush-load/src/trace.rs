@@ -12,11 +12,13 @@ use inrush_core::trace::{Entry, Header};
 use crate::error::LoadError;
 use crate::observe::{LoadEvent, Observer};
 use crate::private::{private_file, prove, prove_new};
+use crate::told::Told;
 
 /// Writes a trace. A write error ends the trace with a warning, and the load continues.
 pub(crate) struct TraceWriter {
     path: PathBuf,
     file: Option<BufWriter<File>>,
+    told: Told,
 }
 
 impl TraceWriter {
@@ -26,10 +28,10 @@ impl TraceWriter {
     }
 
     /// Creates the file, or empties it, and checks that it can be written to.
-    pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
+    pub(crate) fn create(path: &Path, told: Told) -> Result<Self, LoadError> {
         let mut file = private_file(path).map_err(|e| cannot_write(path, &e))?;
         prove(&mut file).map_err(|e| cannot_write(path, &e))?;
-        Ok(TraceWriter { path: path.to_owned(), file: Some(BufWriter::new(file)) })
+        Ok(TraceWriter { path: path.to_owned(), file: Some(BufWriter::new(file)), told })
     }
 
     fn write(&mut self, line: &str) {
@@ -45,7 +47,7 @@ impl TraceWriter {
 
     fn check(&mut self, result: std::io::Result<()>) {
         if let Err(e) = result {
-            tracing::warn!("cannot write to the trace {}, which ends here: {e}", self.path.display());
+            self.told.warn(format!("cannot write to the trace {}, which ends here: {e}", self.path.display()));
             self.file = None;
         }
     }

@@ -528,10 +528,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_node_is_not_waited_for_when_it_has_died() {
-        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // A bound socket that does not listen: no other test can have its port.
+        let absent = tokio::net::TcpSocket::new_v4().unwrap();
+        absent.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let started = process_start(std::process::id()).unwrap();
         let dead = node(started + 1, None);
-        let node = NodeState { url: format!("http://{nobody}"), folder: "dead".into(), ..dead };
+        let node = NodeState { url: format!("http://{}", absent.local_addr().unwrap()), folder: "dead".into(), ..dead };
         match ready(&Starting { node, already_running: true }).await {
             Err(NodeError::Died { log, .. }) => assert!(log.starts_with("dead"), "{}", log.display()),
             other => panic!("{other:?}"),

@@ -5,6 +5,7 @@
 //! feeds. A [`SourceKind`] finds its arguments and opens them. This crate knows no bulk requests.
 
 mod ahead;
+mod archives;
 mod begun;
 #[cfg(feature = "columns")]
 mod beside;
@@ -43,6 +44,7 @@ pub use inrush_core::block::{Origin, Record};
 pub use inrush_core::ledger::Partition;
 pub use inrush_core::{DocBlock, DocMeta, Reject, SourceId};
 pub use inrush_formats::charset::Charset;
+pub use inrush_formats::chosen::{Chosen, NamePattern};
 #[cfg(feature = "columns")]
 pub use inrush_formats::columns::Rows;
 pub use inrush_formats::csv::{ColumnType, CsvOptions, Header};
@@ -61,7 +63,7 @@ pub use registry::{OpenError, Opened, Opening, Reopen, Request, SourceKind};
 pub use repeat::{Fingerprint, Repeats};
 pub use since::{Since, SinceValue};
 pub use source::{Feedback, IDLE_AFTER, IDLE_MIN, RowsRead, Source, SourceInfo, Step, TopicPartition, Topics};
-pub use store::{Blob, BlobError, Blobs, SourceUrl, Store, StoreOptions, open_blobs};
+pub use store::{Blob, BlobError, Blobs, SourceUrl, Store, StoreOptions, open_blobs, open_blobs_of};
 
 /// Bytes of one read. A chunk fits into the second-level cache, and is large enough that work for
 /// each chunk costs nothing.

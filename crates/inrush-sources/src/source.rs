@@ -137,6 +137,17 @@ pub trait Source: Send {
     /// documents. Default: does nothing.
     fn resume(&mut self, _settled: &BTreeMap<Partition, u64>) {}
 
+    /// The ends of the partitions now: all documents that are written from now on have at least
+    /// this number. Only for a source with [`SourceInfo::own_numbers`]. Called before the first
+    /// chunk, on a thread that may wait. Default: none.
+    ///
+    /// # Errors
+    /// The source does not say where it ends.
+    #[doc(hidden)]
+    fn ends(&self) -> Result<BTreeMap<Partition, u64>, SourceError> {
+        Ok(BTreeMap::new())
+    }
+
     /// Fields that ids, routing values and the like are made of. From now on
     /// [`inrush_core::DocMeta::texts`] holds their text as it is in the source, where the document
     /// may have another form of it. Called before the first chunk. Default: does nothing.

@@ -28,6 +28,7 @@ mod exact;
 mod functions;
 mod keep;
 mod order;
+mod passed;
 mod reading;
 mod result;
 mod scan;
@@ -209,7 +210,8 @@ impl Session {
         let repeats = order::repeats(&logical, &physical, options.id.as_ref());
         let repeats = repeats.map_err(|error| SqlError::Query(scene.explain(&error)))?;
         let workers = Arc::clone(&self.workers);
-        let query = Query { sql: sql.to_owned(), scene, physical, context: session.task_ctx(), workers };
+        let few_texts = passed::few_texts(&logical, &self.tables);
+        let query = Query { sql: sql.to_owned(), scene, physical, context: session.task_ctx(), workers, few_texts };
         Ok(SqlSource::new(query, self.tables.clone(), reading, repeats, &options))
     }
 

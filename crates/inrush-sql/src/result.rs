@@ -9,7 +9,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures_util::StreamExt;
 use inrush_core::block::Origin;
-use inrush_core::{Code, DocBlock, RowForm, SourceId};
+use inrush_core::{Code, DocBlock, FieldType, RowForm, SourceId};
 use inrush_formats::buffer::BufferPool;
 use inrush_formats::columns::{BinaryForms, Pieces, RowWriter};
 use inrush_sources::{Chunk, Fingerprint, IDLE_AFTER, Repeats, Rows, RowsRead, Source, SourceError, SourceInfo, Step};
@@ -17,6 +17,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 
 use super::QueryOptions;
+use super::passed::Passed;
 use super::reading::Reading;
 use super::table::Table;
 use super::wrong::Scene;
@@ -62,6 +63,8 @@ pub(super) struct Query {
     pub(super) physical: Arc<dyn ExecutionPlan>,
     pub(super) context: Arc<TaskContext>,
     pub(super) workers: Arc<Workers>,
+    /// Fields of the result that are text because of a few values.
+    pub(super) few_texts: Vec<(String, Passed)>,
 }
 
 /// The rows of a query. The query runs from the first call of [`Source::next`], and ends when this
@@ -74,6 +77,8 @@ pub struct SqlSource {
     writer: Arc<RowWriter>,
     running: Option<Running>,
     pieces: Pieces,
+    /// Fields of the result that are text because of a few values, and the columns that they are.
+    few_texts: Vec<(String, Passed)>,
     /// Bytes that chunks have reported.
     reported: u64,
     ended: bool,
@@ -88,13 +93,14 @@ struct Running {
 
 impl SqlSource {
     pub(super) fn new(
-        query: Query,
+        mut query: Query,
         tables: Vec<Arc<Table>>,
         reading: Arc<Reading>,
         repeats: Repeats,
         options: &QueryOptions,
     ) -> Self {
         let schema = query.physical.schema();
+        let few_texts = std::mem::take(&mut query.few_texts);
         let (most, pool) = (options.document_bytes_max, BufferPool::new());
         let writer =
             RowWriter::new(&schema, &[], most, NAME, &reading.warnings, pool).with_timestamps(options.timestamps);
@@ -111,6 +117,7 @@ impl SqlSource {
             writer: Arc::new(writer),
             running: None,
             pieces: Pieces::default(),
+            few_texts,
             reported: 0,
             ended: false,
         }
@@ -219,6 +226,7 @@ impl Source for SqlSource {
             let running = match &self.running {
                 Some(running) => running,
                 None => {
+                    self.few_texts.drain(..).for_each(|(field, passed)| passed.warn(&field, &self.reading.warnings));
                     let running = self.run().inspect_err(|_| self.ended = true)?;
                     self.running.insert(running)
                 }
@@ -239,11 +247,13 @@ impl Source for SqlSource {
     }
 
     fn form_rows(&mut self, form: &RowForm) {
+        // Where the target has text, strings are right.
+        self.few_texts.retain(|(field, _)| form.fields.of(field) != Some(FieldType::Text));
         let schema = self.query.physical.schema();
         // The query runs from the first chunk on, which shares the writer.
         if let Some(writer) = Arc::get_mut(&mut self.writer) {
             writer.set_nulls(form.nulls);
-            writer.set_vectors(form, &schema);
+            writer.set_fields(form, &schema);
         }
     }
 

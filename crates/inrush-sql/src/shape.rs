@@ -40,19 +40,65 @@ pub(super) enum Shape {
 pub(super) struct Object {
     fields: Vec<(String, Shape)>,
     places: HashMap<String, usize>,
+    /// Of the fields of a document, in the same order. Shorter if the last ones have no values.
+    tallies: Vec<Tally>,
+}
+
+/// The values of a column by their kinds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) numbers: u64,
+    pub(super) texts: u64,
+    /// Texts of digits alone.
+    codes: u64,
+}
+
+/// The fewest numbers beside which other values are told. Fewer show nothing.
+const NUMBERS_MIN: u64 = 10;
+
+impl Tally {
+    fn see(&mut self, value: &str) {
+        match value.as_bytes() {
+            [b'"', text @ .., b'"'] if text.iter().all(u8::is_ascii_digit) => self.codes += 1,
+            [b'"' | b't' | b'f', ..] => self.texts += 1,
+            [b'-' | b'0'..=b'9', ..] => self.numbers += 1,
+            _ => {}
+        }
+    }
+
+    /// Whether the texts are few: one, or one of a hundred values.
+    fn has_few_texts(&self) -> bool {
+        let most = if self.texts == 1 { NUMBERS_MIN } else { 100 * self.texts };
+        self.codes == 0 && self.texts > 0 && self.numbers >= most.max(NUMBERS_MIN)
+    }
 }
 
 impl Object {
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(at) = self.places.get(name) {
+            return *at;
+        }
+        self.places.insert(name.to_owned(), self.fields.len());
+        self.fields.push((name.to_owned(), Shape::Null));
+        self.fields.len() - 1
+    }
+
     fn field(&mut self, name: &str) -> &mut Shape {
-        let at = match self.places.get(name) {
-            Some(at) => *at,
-            None => {
-                self.places.insert(name.to_owned(), self.fields.len());
-                self.fields.push((name.to_owned(), Shape::Null));
-                self.fields.len() - 1
-            }
-        };
+        let at = self.place(name);
         &mut self.fields[at].1
+    }
+
+    fn tally(&mut self, at: usize) -> &mut Tally {
+        if self.tallies.len() <= at {
+            self.tallies.resize(at + 1, Tally::default());
+        }
+        &mut self.tallies[at]
+    }
+
+    /// The columns that are text because of a few of their values, which are numbers otherwise.
+    pub(super) fn few_texts(&self) -> impl Iterator<Item = (&str, Tally)> {
+        let few = self.fields.iter().zip(&self.tallies).filter(|(_, tally)| tally.has_few_texts());
+        few.filter(|((_, shape), _)| *shape == Shape::Text).map(|((name, _), tally)| (name.as_str(), *tally))
     }
 
     /// Adds columns that exist even if no document has a value in them.
@@ -79,9 +125,16 @@ impl Object {
     }
 
     pub(super) fn join(&mut self, other: Object) {
-        for (name, shape) in other.fields {
-            let field = self.field(&name);
+        for (from, (name, shape)) in other.fields.into_iter().enumerate() {
+            let at = self.place(&name);
+            let field = &mut self.fields[at].1;
             *field = std::mem::take(field).join(shape);
+            if let Some(more) = other.tallies.get(from) {
+                let tally = self.tally(at);
+                tally.numbers += more.numbers;
+                tally.texts += more.texts;
+                tally.codes += more.codes;
+            }
         }
     }
 
@@ -224,7 +277,11 @@ impl<'de> Visitor<'de> for Members<'_> {
         while let Some(Name(name)) = map.next_key_seed(NameSeed)? {
             // Values are read as text, because a parsed number has lost digits.
             let value: &RawValue = map.next_value()?;
-            self.object.field(&name).observe(value.get(), self.depth);
+            let at = self.object.place(&name);
+            self.object.fields[at].1.observe(value.get(), self.depth);
+            if self.depth == 0 {
+                self.object.tally(at).see(value.get());
+            }
         }
         Ok(())
     }

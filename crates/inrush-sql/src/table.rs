@@ -16,7 +16,7 @@ use inrush_sources::{
 };
 use tempfile::TempPath;
 
-use super::shape::Object;
+use super::shape::{Object, Tally};
 
 /// A table for queries.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub(super) struct Table {
     pub(super) schema: SchemaRef,
     /// The shape of its documents. Without fields if its files have columns of their own.
     pub(super) shape: Object,
+    /// Columns that are text because of a few of their values.
+    pub(super) few_texts: Vec<(String, Tally)>,
     /// The fields from each file's folders.
     pub(super) folders: Vec<Vec<(String, ScalarValue)>>,
     /// The display names of its files.
@@ -74,6 +76,7 @@ impl Table {
             name,
             schema: Arc::new(Schema::empty()),
             shape: Object::default(),
+            few_texts: Vec::new(),
             folders: Vec::new(),
             names,
             first_source,
@@ -94,6 +97,7 @@ impl Table {
             format.csv.each_cell = true;
             let files = open(&table.specs, format.clone(), &Warnings::default())?;
             table.shape = look(files, workers)?;
+            table.few_texts = table.shape.few_texts().map(|(name, tally)| (name.to_owned(), tally)).collect();
             let schema = table.shape.schema();
             // So that all cells of a column with a text somewhere are read as their text.
             let text = schema.fields().iter().filter(|field| *field.data_type() == DataType::Utf8);
@@ -145,6 +149,7 @@ impl Table {
             name: self.name.clone(),
             schema: Arc::clone(&self.schema),
             shape: Object::default(),
+            few_texts: self.few_texts.clone(),
             folders: Vec::new(),
             names: self.names.clone(),
             first_source: self.first_source,

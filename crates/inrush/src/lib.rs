@@ -151,12 +151,14 @@ pub mod report {
     #[doc(inline)]
     pub use inrush_core::tune::{Learned, Unloaded};
     #[doc(inline)]
+    pub use inrush_core::vectors::VectorCounts;
+    #[doc(inline)]
     pub use inrush_core::{PauseKind, PauseTotal};
     #[doc(inline)]
     pub use inrush_load::{
         FinishReport, IndexSizes, NewIndexReport, OldIndex, OldWritesReport, PlanReport, SettingChange, SettingsReport,
         SettingsRestored, SinceReport, SourceReport, StartFrom, StartOutcome, StartReport, Step, StepReport,
-        SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, WarningDetail,
+        SwapReport, ThisRun, ToleranceReport, Verified, VerifiedState, VerifiedVectors, WarningDetail,
     };
 }
 

@@ -26,7 +26,7 @@ pub use inrush_commands::verify::{
 #[doc(inline)]
 pub use inrush_core::zone::Zone;
 #[doc(inline)]
-pub use inrush_core::{Rename, Shaping};
+pub use inrush_core::{Dots, Rename, Shaping};
 
 use crate::cluster::Cluster;
 use crate::source::Source;

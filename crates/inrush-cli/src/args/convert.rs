@@ -5,27 +5,32 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use inrush_commands::options::{
-    DatabaseSourceOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, SourceLoginOptions,
+    ByteSize, DatabaseSourceOptions, OptionValue, QueryOptions, ReadingOptions, SearchQuery, ShapeOptions,
+    SourceLoginOptions,
 };
 use inrush_core::{Action, FieldPath};
 
 use super::{Options, OutputArgs, one_of};
 
 /// Convert documents from one format into another, or write those of an index, a database or a
-/// query to a file.
+/// query to a file, a folder or an object store.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Output: NDJSON; SMILE, a binary form of JSON, which load reads, too; bulk bodies for /INDEX/_bulk; CSV and Parquet. In CSV a
 field in an object has a column such as a.b, and an array is its JSON; in Parquet they are groups and lists. A record that is
 not a document, or that the format cannot represent exactly, ends the conversion with an error that names the record. OUT
-then does not exist: it is written to a temporary file beside it, which is renamed at the end. For CSV and Parquet the
-documents of stdin, an index, a database or a query are kept in a second one (in TMPDIR where OUT is no file).
+then does not exist: it is written to a temporary file beside it, which is renamed at the end; an object appears at the end,
+too. For CSV and Parquet the documents of stdin, an index, a database or a query are kept in a second one (in TMPDIR where
+OUT is no file; of a folder in a store, in the folder of the state).
+
+A folder gets files part-000001.ndjson and so on, each when it is complete, and _inrush.json, which says which are. Readers of
+folders skip that name. The folder is new or empty. After a crash, a signal or a failure the same command with --resume goes on.
 
 Exit status:
   0  everything is in OUT
-  1  a source could not be read, or a record could not be converted; there is no OUT
+  1  a source could not be read, or a record could not be converted; there is no OUT, or a folder with complete parts
   2  usage
-  130  interrupted; there is no OUT")]
+  130  interrupted; there is no OUT, or a folder with complete parts")]
 pub(crate) struct ConvertArgs {
     /// File, folder, glob in quotes ('logs/*.ndjson.zst'), - for stdin, a database, or an index of
     /// a cluster (https://host:9200/index), as for load
@@ -37,6 +42,8 @@ pub(crate) struct ConvertArgs {
     pub(crate) database: Options<DatabaseSourceOptions>,
     #[command(flatten)]
     pub(crate) sql: Options<QueryOptions>,
+    #[command(flatten)]
+    pub(crate) shape: Options<ShapeOptions>,
     /// The query that selects the documents of an index, as JSON or @FILE, in the syntax of a
     /// search. Default: all
     #[arg(long, value_name = "JSON|@FILE", value_parser = SearchQuery::parse, help_heading = "Source: an index of another cluster")]
@@ -47,13 +54,26 @@ pub(crate) struct ConvertArgs {
     pub(crate) index_in_id: bool,
     #[command(flatten)]
     pub(crate) source_login: Options<SourceLoginOptions>,
-    /// File to write, overwritten, or - for stdout. The file name extension sets the format:
-    /// .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet. After it, .gz and .zst compress
+    /// File or object (s3://bucket/key) to write, overwritten; a folder, whose name ends with /
+    /// (out/, s3://bucket/out/) or which is there; or - for stdout. The file name extension sets
+    /// the format: .ndjson, .jsonl, .json; .smile; .bulk; .csv; .parquet. After it, .gz and .zst
+    /// compress. --store-option is for OUT, too
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) out: PathBuf,
     /// Format of OUT. Default: by its file name extension
     #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
     pub(crate) out_format: Option<OutFormat>,
+    /// Compression of OUT, for a folder or stdout. Default: by the file name extension; none for a
+    /// folder and stdout
+    #[arg(long, value_enum, value_name = "COMPRESSION", help_heading = "Output")]
+    pub(crate) out_compression: Option<OutCompression>,
+    /// A folder: bytes of a file, about; the documents that reach them end it. Default: 128MiB
+    #[arg(long, value_name = "SIZE", value_parser = ByteSize::parse, help_heading = "Output")]
+    pub(crate) part_bytes: Option<ByteSize>,
+    /// A folder: go on where the same command was cut off. Options or sources that have changed are
+    /// refused. Documents that were written to an index meanwhile are read as well
+    #[arg(long, help_heading = "Output")]
+    pub(crate) resume: bool,
     /// Bulk bodies: the action for each document. Default: index
     #[arg(long, value_parser = one_of::<Action>(), help_heading = "Output")]
     pub(crate) action: Option<Action>,
@@ -86,4 +106,15 @@ pub(crate) enum OutFormat {
     Csv,
     /// Parquet, compressed with zstd
     Parquet,
+}
+
+/// The compression of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutCompression {
+    /// None
+    None,
+    /// gzip
+    Gzip,
+    /// zstd
+    Zstd,
 }

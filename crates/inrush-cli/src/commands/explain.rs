@@ -35,9 +35,20 @@ fn code(name: &str) -> Result<Code, UsageError> {
     })
 }
 
-/// What a status of HTTP in an error of the cluster means, and what to do.
+/// What an exit status, or a status of HTTP in an error of the cluster, means, and what to do.
 fn status(number: &str) -> Option<&'static str> {
     Some(match number {
+        "0" => "exit status: all is done, and no check failed",
+        "1" => "exit status: the run failed; its last message has the cause, and \"what next\" the next command",
+        "2" => {
+            "exit status: refused before it began; correct the option, the job file or the file that the message names"
+        }
+        "3" => {
+            "exit status: some documents were not indexed; correct the dead letters, and load them with --from-dead-letters"
+        }
+        "4" => "exit status: the documents were indexed, but a check failed; the report says which",
+        "75" => "exit status: the same load or bake is already running; try again later",
+        "130" => "exit status: interrupted; the same command with --resume continues",
         "400" => {
             "the cluster cannot use the request or the document, mostly because a value does not fit the mapping; the reason is beside it in the dead letter: correct the document or the mapping, and load the dead letters again"
         }
@@ -91,7 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn a_status_of_http_is_explained() {
+    fn statuses_are_explained() {
+        assert!(status("3").unwrap().contains("--from-dead-letters"));
         assert!(status("429").unwrap().contains("again") && status("200").is_none());
     }
 

@@ -1,13 +1,12 @@
 //! Command lines of elasticdump (its `bin/elasticdump` and the readers that it calls).
 
-use super::table::{Fate, Line, Row, Syntax, Tool, switch, value};
+use super::table::{Fate, Line, Row, Syntax, TUNED, Tool, switch, value};
 use super::{Address, Translation, decoded, search, web_port};
 use crate::failure::UsageError;
 
 pub(crate) static TOOL: Tool = Tool { name: "elasticdump", version: "6.125.1", syntax: Syntax::Minimist, rows: ROWS };
 
-const AWS: &str = "`--aws-sigv4 es` signs requests, `--from-aws-sigv4 es` those to the source, with credentials from \
-                   the places of Amazon's tools; see docs/aws.md";
+const AWS: &str = "`--aws-sigv4 es` signs requests, `--from-aws-sigv4 es` those to the source; see docs/aws.md";
 const S3_LOGIN: &str = "credentials come from the places of Amazon's tools; see docs/aws.md";
 const TLS: &str = "give the files with `--ca`, `--cert` and `--key`, for the source with `--from-ca`, `--from-cert` and \
                    `--from-key`";
@@ -16,7 +15,6 @@ const PROXY: &str = "another server decides where requests go; see docs/how-to/p
 const VERSION: &str = "versions decide which of two documents stays; `--keep-versions` is the counterpart for an index";
 const ROWS_OF_CSV: &str = "it decides which rows are documents";
 const CELLS_OF_CSV: &str = "it changes cells";
-const TUNED: &str = "sizes and numbers of requests are found while loading; `--batch-docs` and `--in-flight` fix them";
 
 const ROWS: &[Row] = &[
     value("input", Fate::Translated("the source")),

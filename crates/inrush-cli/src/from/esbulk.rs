@@ -1,12 +1,11 @@
 //! Command lines of esbulk (its `cmd/esbulk/main.go`).
 
-use super::table::{Fate, Line, Row, Syntax, Tool, switch, value};
+use super::table::{Fate, Line, Row, Syntax, TUNED, Tool, switch, value};
 use super::{Address, Translation, web_port};
 use crate::failure::UsageError;
 
 pub(crate) static TOOL: Tool = Tool { name: "esbulk", version: "0.7.35", syntax: Syntax::Go, rows: ROWS };
 
-const TUNED: &str = "sizes and numbers of requests are found while loading; `--batch-docs` and `--in-flight` fix them";
 const RESTORED: &str = "a large load switches replicas and refreshes off and restores them by itself";
 
 const ROWS: &[Row] = &[

@@ -1,12 +1,11 @@
 //! Command lines of espipe (its `main.rs`, `input.rs` and `output`).
 
-use super::table::{Fate, Line, Row, Syntax, Tool, switch, value};
+use super::table::{Fate, Line, Row, Syntax, TUNED, Tool, switch, value};
 use super::{Address, Translation, web_port};
 use crate::failure::UsageError;
 
 pub(crate) static TOOL: Tool = Tool { name: "espipe", version: "0.7.0", syntax: Syntax::Clap, rows: ROWS };
 
-const TUNED: &str = "sizes and numbers of requests are found while loading; `--batch-docs` and `--in-flight` fix them";
 const TEMPLATE: &str = "put the template into the cluster, or give `--mapping` and `--settings`";
 const FILES: &str = "it decides which files are read";
 

@@ -7,7 +7,12 @@ use std::slice::Iter;
 
 use super::{Translation, elasticdump, esbulk, espipe, logstash};
 use crate::failure::UsageError;
+use crate::reference::wrapped;
 use inrush_core::Code;
+
+/// What becomes of the size and the number of requests.
+pub(crate) const TUNED: &str =
+    "sizes and numbers of requests are found while loading; `--batch-docs` and `--in-flight` fix them";
 
 /// What becomes of a flag or a setting.
 #[derive(Clone, Copy, Debug)]
@@ -280,8 +285,9 @@ This page is made by `inrush reference from`; a test holds it equal.
 fn table(kind: &str, shown: impl Fn(&str) -> String, rows: &[Row], page: &mut String) {
     // Writing to a string does not fail.
     let _ = writeln!(page, "| {kind} | default | becomes |\n|---|---|---|");
+    let (mut lines, mut without) = (Vec::<(Vec<String>, String, String)>::new(), Vec::new());
     for row in rows {
-        let names: Vec<String> = row.names.split(' ').map(|name| format!("`{}`", shown(name))).collect();
+        let names = row.names.split(' ').map(|name| format!("`{}`", shown(name)));
         let default = match row.default {
             "" => " ".to_owned(),
             default => format!(" `{}` ", default.replace('\n', "\\n")),
@@ -291,9 +297,21 @@ fn table(kind: &str, shown: impl Fn(&str) -> String, rows: &[Row], page: &mut St
             Fate::Translated(what) => what.to_owned(),
             Fate::Refused(reason) => format!("refused: {reason}"),
             Fate::Noted(note) => format!("a note: {note}"),
-            Fate::Without => "no effect".to_owned(),
+            Fate::Without => {
+                without.extend(names);
+                continue;
+            }
         };
+        match lines.last_mut() {
+            Some((above, of, same)) if *of == default && *same == becomes => above.extend(names),
+            _ => lines.push((names.collect(), default, becomes)),
+        }
+    }
+    for (names, default, becomes) in lines {
         let _ = writeln!(page, "| {} |{default}| {becomes} |", names.join(", "));
+    }
+    if !without.is_empty() {
+        let _ = writeln!(page, "\n{}", wrapped(&format!("No effect: {}.", without.join(", ")), 0));
     }
 }
 

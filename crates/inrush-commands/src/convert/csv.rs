@@ -3,10 +3,11 @@
 //! null are an empty cell, as a load reads it. An empty string is `""`.
 
 use std::collections::HashMap;
-use std::io::Write;
 
+use super::ConvertError;
+use super::packed::Out;
+use super::reading::Reading;
 use super::value::{Cell, DEPTH_MAX, Value, fields, too_deep, twice};
-use super::{ConvertError, Converted, Reading};
 
 /// The most columns. More are probably a mistake, such as a field whose names are data.
 pub(super) const COLUMNS_MAX: usize = 10_000;
@@ -19,6 +20,8 @@ pub(super) struct Columns {
     /// For each column, the last document that had it, counted from 1.
     last: Vec<u64>,
     documents: u64,
+    /// Documents that are empty lines.
+    pub(super) empty: u64,
 }
 
 impl Columns {
@@ -41,6 +44,15 @@ impl Columns {
             }
             Ok(())
         })
+    }
+
+    /// A note on empty lines.
+    pub(super) fn note(&self) -> Option<String> {
+        let name = self.names.first().filter(|_| self.empty > 0)?;
+        Some(format!(
+            "documents without a value of `{name}`, the only column, are empty lines, which readers of CSV leave out: {}",
+            self.empty
+        ))
     }
 
     /// The values of a document by column. `None` if the document lacks the field.
@@ -89,7 +101,8 @@ fn for_each_cell<'a>(
     within(("", 1), fields, each)
 }
 
-pub(super) fn write(reading: Reading<'_>, columns: &Columns, out: &mut impl Write) -> Result<Converted, ConvertError> {
+/// Writes the header, and the documents up to the end of the part.
+pub(super) fn write(reading: &mut Reading<'_>, columns: &mut Columns, out: &mut impl Out) -> Result<(), ConvertError> {
     let mut row = Vec::new();
     for (at, name) in columns.names.iter().enumerate() {
         separate(at, &mut row);
@@ -98,7 +111,7 @@ pub(super) fn write(reading: Reading<'_>, columns: &Columns, out: &mut impl Writ
     row.push(b'\n');
     out.write_all(&row)?;
     let mut empty = 0_u64;
-    let mut converted = reading.for_each_block(|block, rows| {
+    let written = reading.for_each_block(|block, rows| {
         row.clear();
         for record in 0..block.records.len() {
             let cells = columns.row(block.record(record)).map_err(|problem| rows.error(record, problem))?;
@@ -118,15 +131,11 @@ pub(super) fn write(reading: Reading<'_>, columns: &Columns, out: &mut impl Writ
             }
             row.push(b'\n');
         }
-        Ok(out.write_all(&row)?)
-    })?;
-    if empty > 0 {
-        let name = &columns.names[0];
-        converted.notes.push(format!(
-            "documents without a value of `{name}`, the only column, are empty lines, which readers of CSV leave out: {empty}"
-        ));
-    }
-    Ok(converted)
+        out.write_all(&row)?;
+        Ok(out.bytes())
+    });
+    columns.empty += empty;
+    written
 }
 
 fn separate(at: usize, row: &mut Vec<u8>) {

@@ -1,17 +1,17 @@
 //! Writes formats for any document: NDJSON, SMILE, and the bodies of bulk requests.
 
-use std::io::Write;
-
 use inrush_core::encode::{Encoder, SmileItemEncoder};
-use inrush_core::{IndexTemplate, Operations};
+use inrush_core::{IndexTemplate, Operations, Shaping};
 use inrush_smile::{EncodeError, SEPARATOR, SmileEncoder, SmileOptions};
 
-use super::{BulkLines, ConvertError, Converted, Reading};
+use super::packed::Out;
+use super::reading::Reading;
+use super::{BulkLines, ConvertError};
 
 /// The advice for a document that SMILE cannot represent.
 const AS_JSON: &str = "SMILE would change it; convert to NDJSON instead, which can represent every document";
 
-pub(super) fn ndjson(reading: Reading<'_>, out: &mut impl Write) -> Result<Converted, ConvertError> {
+pub(super) fn ndjson(reading: &mut Reading<'_>, out: &mut impl Out) -> Result<(), ConvertError> {
     reading.for_each_block(|block, rows| {
         for record in 0..block.records.len() {
             let document = block.record(record);
@@ -21,11 +21,11 @@ pub(super) fn ndjson(reading: Reading<'_>, out: &mut impl Write) -> Result<Conve
             out.write_all(document)?;
             out.write_all(b"\n")?;
         }
-        Ok(())
+        Ok(out.bytes())
     })
 }
 
-pub(super) fn smile(reading: Reading<'_>, out: &mut impl Write) -> Result<Converted, ConvertError> {
+pub(super) fn smile(reading: &mut Reading<'_>, out: &mut impl Out) -> Result<(), ConvertError> {
     let mut encoder = SmileEncoder::new(SmileOptions::default());
     let mut buffer = Vec::new();
     reading.for_each_block(|block, rows| {
@@ -37,21 +37,24 @@ pub(super) fn smile(reading: Reading<'_>, out: &mut impl Write) -> Result<Conver
             })?;
             buffer.push(SEPARATOR);
         }
-        Ok(out.write_all(&buffer)?)
+        out.write_all(&buffer)?;
+        Ok(out.bytes())
     })
 }
 
-pub(super) fn bulk(
-    reading: Reading<'_>,
-    lines: &BulkLines,
-    smile: bool,
-    out: &mut impl Write,
-) -> Result<Converted, ConvertError> {
+/// What makes the action lines. They do not name a fixed index.
+pub(super) fn bulk_encoder(lines: &BulkLines, shaping: &Shaping) -> Result<Encoder, ConvertError> {
     let index = "any".parse::<IndexTemplate>().map_err(ConvertError::Impossible)?;
     let BulkLines { action, id, routing } = lines.clone();
-    // The lines do not name a fixed index.
-    let encoder = Encoder::new(Operations { routing, ..Operations::new(action, index, id) });
-    reading.source.keep_texts(&encoder.fields());
+    Ok(Encoder::new(Operations { routing, shaping: shaping.clone(), ..Operations::new(action, index, id) }))
+}
+
+pub(super) fn bulk(
+    reading: &mut Reading<'_>,
+    encoder: &Encoder,
+    smile: bool,
+    out: &mut impl Out,
+) -> Result<(), ConvertError> {
     let mut smile_encoder = SmileItemEncoder::default();
     reading.for_each_block(|block, rows| {
         let mut items = encoder.encode(block);
@@ -59,12 +62,16 @@ pub(super) fn bulk(
             return Err(rows.coded(reject.record as usize, reject.kind, reject.reason.clone()));
         }
         if !smile {
-            return Ok(out.write_all(&items.body)?);
+            out.write_all(&items.body)?;
+            return Ok(out.bytes());
         }
         smile_encoder.encode(&mut items, Vec::new(), Into::into);
-        let Some(smile) = items.smile else { return Ok(()) };
+        let Some(smile) = items.smile else { return Ok(out.bytes()) };
         match smile.json_only.first() {
-            None => Ok(out.write_all(&smile.body)?),
+            None => {
+                out.write_all(&smile.body)?;
+                Ok(out.bytes())
+            }
             Some(&record) => {
                 let why = format!("SMILE cannot represent the document exactly, or it is not a JSON object: {AS_JSON}");
                 Err(rows.error(record as usize, why))

@@ -4,24 +4,34 @@
 
 mod csv;
 mod documents;
+mod export;
+mod form;
+mod object;
 mod packed;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod place;
+mod reading;
 #[cfg(feature = "parquet")]
 mod shape;
+mod state;
 mod value;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+pub use export::{Export, Exported, export};
+use form::Form;
+pub use object::{Bucket, ObjectWriter};
 use packed::Packed;
 pub use packed::Packing;
+pub use place::Place;
+use reading::{Changes, Reading};
 
-use inrush_core::{Action, Code, DocBlock, FieldPath, SourceId};
-use inrush_sources::CHUNK_BYTES;
-use inrush_sources::{Format, FormatOptions, Source, SourceError, SourceSpec, Warnings, open};
+use inrush_core::encode::Shape;
+use inrush_core::{Action, Code, FieldPath, Shaping};
+use inrush_sources::{Format, FormatOptions, Source, SourceError, SourceInfo, SourceSpec, Warnings, open};
 
 /// The output format.
 #[derive(Clone, Debug)]
@@ -61,15 +71,28 @@ pub struct Output {
     pub target: OutputFormat,
     /// The compression. Parquet has its own.
     pub packing: Packing,
+    /// Changes of each document. Fields of [`BulkLines`] are found as they were before.
+    pub shaping: Shaping,
     /// Documents get their ids as a field of this name. The source has to know ids, as an index
     /// does.
     pub id_as: Option<String>,
 }
 
+impl Output {
+    /// The changes of each document. The encoder of bulk bodies makes its own.
+    fn changes(&self) -> Changes {
+        let shape = match &self.target {
+            OutputFormat::Bulk(_) | OutputFormat::BulkSmile(_) => Shape::default(),
+            _ => Shape::new(&self.shaping),
+        };
+        Changes { shape, id_as: self.id_as.clone() }
+    }
+}
+
 impl From<OutputFormat> for Output {
-    /// Without compression and ids.
+    /// Without compression, changes and ids.
     fn from(target: OutputFormat) -> Self {
-        Output { target, packing: Packing::None, id_as: None }
+        Output { target, packing: Packing::None, shaping: Shaping::default(), id_as: None }
     }
 }
 
@@ -121,6 +144,9 @@ pub enum ConvertError {
     /// The output is impossible as a whole.
     #[error("{0}")]
     Impossible(String),
+    /// The output was not begun, or is not gone on with, and stays as it is.
+    #[error("{0}")]
+    Refused(String),
     /// The caller ended the conversion.
     #[error("the conversion was stopped")]
     Stopped,
@@ -138,6 +164,7 @@ impl ConvertError {
             ConvertError::Record { code, .. } => *code,
             ConvertError::Impossible(_) => Code::NotConvertible,
             ConvertError::Write(_) => Code::OutputFailed,
+            ConvertError::Refused(_) => Code::StateUnusable,
             ConvertError::Stopped => Code::Interrupted,
         }
     }
@@ -155,206 +182,86 @@ pub fn convert(
     watch: &dyn Fn(&Converted) -> bool,
     out: impl Write + Send,
 ) -> Result<Converted, ConvertError> {
-    let info = source.describe();
-    if info.is_endless {
-        return Err(ConvertError::Impossible(format!("{} never ends, and a file has an end", info.title())));
-    }
+    check_that_it_ends(&source.describe())?;
     let mut out = Packed::new(output.packing, out)?;
-    let by_id = info.has_ids && info.own_numbers;
-    let reading = Reading { source, names: &info.names, id_as: output.id_as.as_deref(), by_id, watch };
-    let mut converted = match &output.target {
-        OutputFormat::Ndjson => documents::ndjson(reading, &mut out)?,
-        OutputFormat::Smile => documents::smile(reading, &mut out)?,
-        OutputFormat::Bulk(lines) => documents::bulk(reading, lines, false, &mut out)?,
-        OutputFormat::BulkSmile(lines) => documents::bulk(reading, lines, true, &mut out)?,
-        OutputFormat::Csv => {
-            let mut columns = csv::Columns::default();
-            let mut again = twice(reading, again, |document| columns.add(document))?;
-            again.read((&info.names, watch), |reading| csv::write(reading, &columns, &mut out))?
+    let mut form = Form::new(output)?;
+    form.prepare(source);
+    let changes = output.changes();
+    let mut reading = Reading::new(source, changes.clone(), watch);
+    let mut converted = if form.is_table() {
+        let mut second = twice(reading, again, &mut form)?;
+        let again = if second.kept.is_none() { changes.clone() } else { Changes::default() };
+        let mut reading = Reading::new(second.source.as_mut(), again, watch);
+        if let Some((name, _)) = &second.kept {
+            reading = reading.named(vec![name.clone()]);
         }
-        #[cfg(feature = "parquet")]
-        OutputFormat::Parquet => {
-            let mut shapes = shape::Shapes::default();
-            let mut again = twice(reading, again, |document| shapes.add(document))?;
-            again.read((&info.names, watch), |reading| parquet::write(reading, &shapes, &mut out))?
-        }
-        #[cfg(not(feature = "parquet"))]
-        OutputFormat::Parquet => {
-            let why = "this build cannot write parquet; build it with the cargo feature parquet";
-            return Err(ConvertError::Impossible(why.to_owned()));
-        }
+        form.write(&mut reading, &mut out)?;
+        let converted = reading.progress().converted.clone();
+        second.kept.map_or(converted.clone(), |(_, bytes_read)| Converted { bytes_read, ..converted })
+    } else {
+        form.write(&mut reading, &mut out)?;
+        reading.progress().converted.clone()
     };
+    converted.notes = form.notes().into_iter().chain(changes.shape.warnings()).collect();
     converted.bytes_written = out.finish()?;
     Ok(converted)
 }
 
-/// Is told how far a conversion is, and answers whether to go on.
-type Watch<'a> = &'a dyn Fn(&Converted) -> bool;
-
-/// A source that is read to its end.
-struct Reading<'a> {
-    source: &'a mut dyn Source,
-    /// The names of the sources in errors.
-    names: &'a [String],
-    id_as: Option<&'a str>,
-    /// Whether errors name documents by their ids.
-    by_id: bool,
-    watch: Watch<'a>,
-}
-
-impl Reading<'_> {
-    /// Calls `each` with every block, whose records are all documents, and the names of its rows.
-    fn for_each_block(
-        self,
-        mut each: impl FnMut(DocBlock, &Rows<'_>) -> Result<(), ConvertError>,
-    ) -> Result<Converted, ConvertError> {
-        let mut lines: HashMap<(SourceId, u32), u64> = HashMap::new();
-        let mut converted = Converted::default();
-        while let Some(chunk) = self.source.next_chunk(CHUNK_BYTES)? {
-            let mut block = chunk.into_block();
-            // A block knows only its own lines.
-            let before = lines.entry((block.origin.source, block.origin.partition)).or_default();
-            let name = self.names.get(block.origin.source.0 as usize).map_or("-", String::as_str);
-            let lines = block.records.iter().map(|record| *before + 1 + u64::from(record.line)).collect();
-            let ids = match self.by_id {
-                true => block.meta.iter().map(|meta| meta.id.clone()).collect(),
-                false => Vec::new(),
-            };
-            let rows = Rows { name, lines, ids };
-            *before += block.lines;
-            if let Some(reject) = block.rejects.first() {
-                return Err(rows.coded(reject.record as usize, reject.kind, reject.reason.clone()));
-            }
-            if let Some(field) = self.id_as {
-                add_ids(&mut block, field).map_err(|(record, problem)| rows.error(record, problem))?;
-            }
-            converted.docs += block.records.len() as u64;
-            converted.bytes_read += block.bytes_read;
-            each(block, &rows)?;
-            if !(self.watch)(&converted) {
-                return Err(ConvertError::Stopped);
-            }
-        }
-        Ok(converted)
-    }
-}
-
-/// Puts the id of each document into a field of it. An error names the record.
-fn add_ids(block: &mut DocBlock, field: &str) -> Result<(), (usize, String)> {
-    let name = serde_json::Value::from(field).to_string();
-    let mut data = Vec::with_capacity(block.data.len() + block.records.len() * (name.len() + 32));
-    let mut records = Vec::with_capacity(block.records.len());
-    for (at, record) in block.records.iter().enumerate() {
-        let document = block.record(at);
-        let Some(id) = block.meta.get(at).and_then(|meta| meta.id.as_deref()) else {
-            return Err((at, "the source has no id for this document, so no field can have it".to_owned()));
-        };
-        let fields = value::fields(document).map_err(|problem| (at, problem))?;
-        if fields.iter().any(|(other, _)| other == field) {
-            return Err((at, format!("the document has a field `{field}` already; choose another name for the ids")));
-        }
-        // It is an object.
-        let rest = document.trim_ascii_start().get(1..).unwrap_or_default();
-        // A block has far less than 4 GiB.
-        let start = data.len() as u32;
-        data.extend_from_slice(format!("{{{name}:{}", serde_json::Value::from(id)).as_bytes());
-        if !fields.is_empty() {
-            data.push(b',');
-        }
-        data.extend_from_slice(rest);
-        let mut moved = *record;
-        (moved.start, moved.end) = (start, data.len() as u32);
-        records.push(moved);
-    }
-    block.data = data.into();
-    block.records = records;
-    Ok(())
-}
-
-/// Reads the documents for what all of them have, and returns the source of a second reading.
-fn twice(
-    reading: Reading<'_>,
-    again: Again<'_>,
-    mut each: impl FnMut(&[u8]) -> Result<(), String>,
-) -> Result<Second, ConvertError> {
-    let id_as = reading.id_as.map(str::to_owned);
-    let mut look = |block: &DocBlock, rows: &Rows<'_>| {
-        (0..block.records.len())
-            .try_for_each(|record| each(block.record(record)).map_err(|problem| rows.error(record, problem)))
-    };
-    match again {
-        Again::Open(open) => {
-            reading.for_each_block(|block, rows| look(&block, rows))?;
-            Ok(Second { source: open()?, id_as, kept: None })
-        }
-        Again::Keep(path) => {
-            let cannot = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-            let mut out = BufWriter::new(File::create(path).map_err(cannot)?);
-            let names = reading.names;
-            let first = reading.for_each_block(|block, rows| {
-                look(&block, rows)?;
-                for record in 0..block.records.len() {
-                    out.write_all(block.record(record)).and_then(|()| out.write_all(b"\n")).map_err(cannot)?;
-                }
-                Ok(())
-            })?;
-            out.flush().map_err(cannot)?;
-            // They are documents, also where they look like another format, and the folder says
-            // nothing about them.
-            let format =
-                FormatOptions { format: Some(Format::Ndjson), hive_partitions: false, ..FormatOptions::default() };
-            let source = open(&[SourceSpec::new(path)], format, &Warnings::default())?;
-            // Rows of several sources are those of all.
-            let name = if let [name] = names { name.clone() } else { "the documents".to_owned() };
-            // They have their ids as a field.
-            Ok(Second { source: Box::new(source), id_as: None, kept: Some((name, first.bytes_read)) })
-        }
+fn check_that_it_ends(info: &SourceInfo) -> Result<(), ConvertError> {
+    match info.is_endless {
+        true => Err(ConvertError::Impossible(format!("{} never ends, and a file has an end", info.title()))),
+        false => Ok(()),
     }
 }
 
 /// The source of a second reading.
 struct Second {
     source: Box<dyn Source>,
-    id_as: Option<String>,
-    /// The name of a source whose documents were kept, and the bytes that were read of it.
+    /// The name of a source whose documents were kept, with their ids as a field, and the bytes
+    /// that were read of it.
     kept: Option<(String, u64)>,
 }
 
-impl Second {
-    /// Writes the output by reading the source. `names`: those of the sources.
-    fn read(
-        &mut self,
-        (names, watch): (&[String], Watch<'_>),
-        write: impl FnOnce(Reading<'_>) -> Result<Converted, ConvertError>,
-    ) -> Result<Converted, ConvertError> {
-        let names = self.kept.as_ref().map_or(names, |(name, _)| std::slice::from_ref(name));
-        let id_as = self.id_as.as_deref();
-        let reading = Reading { source: self.source.as_mut(), names, id_as, by_id: false, watch };
-        let mut converted = write(reading)?;
-        if let Some((_, bytes_read)) = self.kept {
-            converted.bytes_read = bytes_read;
+/// Reads the documents for what all of them have, and returns the source of a second reading.
+fn twice(mut reading: Reading<'_>, again: Again<'_>, form: &mut Form) -> Result<Second, ConvertError> {
+    match again {
+        Again::Open(open) => {
+            see(&mut reading, form)?;
+            Ok(Second { source: open()?, kept: None })
         }
-        Ok(converted)
+        Again::Keep(path) => {
+            let cannot = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+            let names = reading.source.describe().names;
+            let mut out = BufWriter::new(File::create(path).map_err(cannot)?);
+            reading.for_each_block(|block, rows| {
+                for record in 0..block.records.len() {
+                    let document = block.record(record);
+                    form.see(document).map_err(|problem| rows.error(record, problem))?;
+                    out.write_all(document).and_then(|()| out.write_all(b"\n")).map_err(cannot)?;
+                }
+                Ok(0)
+            })?;
+            out.flush().map_err(cannot)?;
+            // Rows of several sources are those of all.
+            let name = if let [name] = &names[..] { name.clone() } else { "the documents".to_owned() };
+            Ok(Second { source: open_kept(path)?, kept: Some((name, reading.progress().converted.bytes_read)) })
+        }
     }
 }
 
-/// The source and rows of a block, for errors.
-struct Rows<'a> {
-    name: &'a str,
-    lines: Vec<u64>,
-    /// The ids of the records, where errors name them. Else empty.
-    ids: Vec<Option<String>>,
+/// Reads the documents for what all of them have.
+fn see(reading: &mut Reading<'_>, form: &mut Form) -> Result<(), ConvertError> {
+    reading.for_each_block(|block, rows| {
+        for record in 0..block.records.len() {
+            form.see(block.record(record)).map_err(|problem| rows.error(record, problem))?;
+        }
+        Ok(0)
+    })
 }
 
-impl Rows<'_> {
-    fn error(&self, record: usize, problem: impl Into<String>) -> ConvertError {
-        self.coded(record, Code::NotConvertible, problem.into())
-    }
-
-    /// An error of this kind, such as that of a record that is no document.
-    fn coded(&self, record: usize, code: Code, problem: String) -> ConvertError {
-        let row = self.lines.get(record).copied().unwrap_or(0);
-        let id = self.ids.get(record).cloned().flatten();
-        ConvertError::Record { source_name: self.name.to_owned(), row, id, code, problem }
-    }
+/// Opens documents that were kept, in a file or in the parts of a folder. They are documents, also
+/// where they look like another format, and the folder says nothing about them.
+fn open_kept(path: &Path) -> Result<Box<dyn Source>, SourceError> {
+    let format = FormatOptions { format: Some(Format::Ndjson), hive_partitions: false, ..FormatOptions::default() };
+    Ok(Box::new(open(&[SourceSpec::new(path)], format, &Warnings::default())?))
 }

@@ -17,6 +17,23 @@ pub enum Packing {
     Zstd,
 }
 
+impl Packing {
+    /// The ending of a file's name.
+    pub(super) fn ending(self) -> &'static str {
+        match self {
+            Packing::None => "",
+            Packing::Gzip => ".gz",
+            Packing::Zstd => ".zst",
+        }
+    }
+}
+
+/// A file that is written, and its bytes so far.
+pub(super) trait Out: Write + Send {
+    /// The bytes that have left the compression.
+    fn bytes(&self) -> u64;
+}
+
 /// Compresses what is written to it.
 pub(super) enum Packed<W: Write> {
     Plain(Counted<W>),
@@ -43,6 +60,16 @@ impl<W: Write> Packed<W> {
         };
         out.out.flush()?;
         Ok(out.bytes)
+    }
+}
+
+impl<W: Write + Send> Out for Packed<W> {
+    fn bytes(&self) -> u64 {
+        match self {
+            Packed::Plain(out) => out.bytes,
+            Packed::Gzip(out) => out.get_ref().bytes,
+            Packed::Zstd(out) => out.get_ref().bytes,
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 //! type. An object is a group, an array is a list. An absent field is a null.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::{
@@ -16,18 +15,17 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
+use super::ConvertError;
+use super::packed::Out;
+use super::reading::Reading;
 use super::shape::{Path, Shape, Shapes};
 use super::value::{Cell, Value, fields, twice};
-use super::{ConvertError, Converted, Reading};
 
 /// The pages of a row group are in memory until it is complete.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 
-pub(super) fn write(
-    reading: Reading<'_>,
-    shapes: &Shapes,
-    out: &mut (impl Write + Send),
-) -> Result<Converted, ConvertError> {
+/// Writes the documents up to the end of the part.
+pub(super) fn write(reading: &mut Reading<'_>, shapes: &Shapes, out: &mut impl Out) -> Result<(), ConvertError> {
     let root = &shapes.root;
     let types = root.types(None).map_err(ConvertError::Impossible)?;
     if types.is_empty() {
@@ -41,21 +39,21 @@ pub(super) fn write(
     let failed = |error: parquet::errors::ParquetError| ConvertError::Write(std::io::Error::other(error));
     let mut writer = ArrowWriter::try_new(out, schema, Some(properties)).map_err(failed)?;
     let mut builder = Group::new(root, &types, None);
-    let mut converted = reading.for_each_block(|block, rows| {
+    reading.for_each_block(|block, rows| {
         for record in 0..block.records.len() {
             let document = fields(block.record(record)).map_err(|problem| rows.error(record, problem))?;
             builder.push(Some(document)).map_err(|problem| rows.error(record, problem))?;
         }
         let columns = builder.finish().map_err(|error| ConvertError::Write(std::io::Error::other(error)))?;
-        writer.write(&RecordBatch::from(columns)).map_err(failed)
+        writer.write(&RecordBatch::from(columns)).map_err(failed)?;
+        Ok((writer.bytes_written() + writer.in_progress_size()) as u64)
     })?;
     writer.close().map_err(failed)?;
-    converted.notes = left_out(root, None);
-    Ok(converted)
+    Ok(())
 }
 
-/// A note for each field that has no column.
-fn left_out(shape: &Shape, inside: Option<&Path<'_>>) -> Vec<String> {
+/// A note for each field that has no column. `shape`: that of the documents.
+pub(super) fn left_out(shape: &Shape, inside: Option<&Path<'_>>) -> Vec<String> {
     let mut notes = Vec::new();
     let items = shape.items().map(|items| ("[]", items));
     let fields = shape.fields().0.iter().map(|(name, field)| (name.as_str(), field));

@@ -27,6 +27,12 @@ pub(super) struct Answers {
     pub(super) modes: Value,
     /// `{index}/_mapping`
     pub(super) mappings: Value,
+    /// Hits of `{index}/_search`, where an index was named that has fields of fractions.
+    pub(super) samples: Value,
+    /// The paths of the fields that they have.
+    pub(super) sampled: Vec<String>,
+    /// Whether an index, alias, data stream or pattern was named.
+    pub(super) is_named: bool,
     /// `_cat/recovery?active_only`
     pub(super) recoveries: Value,
     /// `_snapshot/_status`
@@ -38,7 +44,8 @@ pub(super) struct Answers {
 const NODE_STATS: &str = "/_nodes/stats/jvm,fs,process,thread_pool,breaker,indexing_pressure,ingest,os?filter_path=nodes.*.name,\
 nodes.*.roles,nodes.*.jvm.mem,nodes.*.jvm.gc.collectors,nodes.*.jvm.uptime_in_millis,nodes.*.fs.total,nodes.*.process.open_file_descriptors,\
 nodes.*.process.max_file_descriptors,nodes.*.thread_pool.write,nodes.*.breakers.*.tripped,nodes.*.indexing_pressure,\
-nodes.*.ingest.pipelines.*.count,nodes.*.ingest.pipelines.*.time_in_millis,nodes.*.ingest.pipelines.*.failed,nodes.*.os.cpu";
+nodes.*.ingest.pipelines.*.count,nodes.*.ingest.pipelines.*.time_in_millis,nodes.*.ingest.pipelines.*.failed,nodes.*.os.cpu,\
+nodes.*.os.mem.total_in_bytes";
 
 /// The path that asks what the indices keep, and their modes.
 fn modes_of(indices: &str) -> String {
@@ -50,11 +57,49 @@ fn modes_of(indices: &str) -> String {
     )
 }
 
-/// Sends all requests at once. `index` limits those for shards, settings, statistics and mappings.
+/// Documents that are looked at, and the most fields that are asked for.
+const SAMPLES: usize = 20;
+const SAMPLED_MAX: usize = 50;
+
+/// The path that asks for some documents with these fields.
+fn samples_of(indices: &str, fields: &[String]) -> String {
+    let fields: Vec<_> = fields.iter().map(|field| path_segment(field)).collect();
+    let filter = "filter_path=hits.hits._index,hits.hits._source";
+    format!("{indices}/_search?size={SAMPLES}&_source_includes={}&{filter}", fields.join(","))
+}
+
+/// The settings of all layers by their full names; the last layer wins.
+fn flat(cluster: &Value) -> serde_json::Map<String, Value> {
+    let layers = ["defaults", "persistent", "transient"].into_iter();
+    layers.flat_map(|layer| super::entries(&cluster[layer])).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Some documents of an index with these fields: the fields that are asked for, the documents, and
+/// what could not be asked.
+async fn sample(transport: &Transport, prefix: &str, mut sampled: Vec<String>) -> (Vec<String>, Value, Vec<String>) {
+    sampled.truncate(SAMPLED_MAX);
+    if sampled.is_empty() {
+        return (sampled, Value::Null, Vec::new());
+    }
+    let what = "documents, for vectors among numbers (privilege read)";
+    // A closed index, or one whose shards do not answer, has none to show.
+    match transport.brief().demand(what, Method::GET, &samples_of(prefix, &sampled), None).await {
+        Ok(mut found) => (sampled, found["hits"]["hits"].take(), Vec::new()),
+        Err(error) => (sampled, Value::Null, vec![format!("{what}: {error}")]),
+    }
+}
+
+/// Sends all requests at once, but for the documents of an index, of which the fields that
+/// `to_sample` finds in the mappings are asked for. `index` limits those for shards,
+/// settings, statistics and mappings.
 ///
 /// # Errors
 /// No node answers, the cluster refuses the credentials, or the index does not exist.
-pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<Answers, ClusterError> {
+pub(super) async fn ask(
+    transport: &Transport,
+    index: Option<&str>,
+    to_sample: fn(&Value) -> Vec<String>,
+) -> Result<Answers, ClusterError> {
     let prefix = index.map(|index| format!("/{}", path_segment(index))).unwrap_or_default();
     let settings = format!("{prefix}/_settings?flat_settings=true");
     let stats = format!(
@@ -91,7 +136,10 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
         (_, Err(error)) if index.is_some() && error.status() == Some(404) => return Err(error),
         other => other,
     };
-    let mut not_checked = Vec::new();
+    let (sampled, samples, mut not_checked) = match &mappings {
+        (_, Ok(mappings)) if index.is_some() => sample(transport, &prefix, to_sample(mappings)).await,
+        _ => Default::default(),
+    };
     let mut take = |(what, answer): (&'static str, Result<Value, ClusterError>)| match answer {
         Ok(value) => Ok(value),
         Err(error) if error.cannot_be_asked() => {
@@ -100,20 +148,18 @@ pub(super) async fn ask(transport: &Transport, index: Option<&str>) -> Result<An
         }
         Err(error) => Err(error),
     };
-    let cluster = take(cluster)?;
-    let mut flat = serde_json::Map::new();
-    for layer in ["defaults", "persistent", "transient"] {
-        flat.extend(super::entries(&cluster[layer]).map(|(key, value)| (key.clone(), value.clone())));
-    }
     Ok(Answers {
         nodes: take(nodes)?["nodes"].take(),
         health: take(health)?,
-        cluster_settings: Value::Object(flat),
+        cluster_settings: Value::Object(flat(&take(cluster)?)),
         shards: take(shards)?,
         settings: take(settings)?,
         stats: take(stats)?["indices"].take(),
         modes: take(modes)?,
         mappings: take(mappings)?,
+        samples,
+        sampled,
+        is_named: index.is_some(),
         recoveries: take(recoveries)?,
         snapshots: take(snapshots)?["snapshots"].take(),
         not_checked,

@@ -9,6 +9,7 @@ mod modes;
 mod nodes;
 mod settings;
 mod shards;
+mod vectors;
 
 use inrush_cluster::BoxFuture;
 use inrush_cluster::api::{ClusterError, product};
@@ -70,12 +71,13 @@ pub struct Diagnosis {
 pub fn examine<'a>(transport: &'a Transport, index: Option<&'a str>) -> BoxFuture<'a, Result<Diagnosis, ClusterError>> {
     Box::pin(async move {
         let info = product::detect(transport).await?;
-        let answers = ask::ask(transport, index).await?;
+        let answers = ask::ask(transport, index, vectors::fractions).await?;
         let mut findings = Vec::new();
         nodes::judge(&answers, &mut findings);
         shards::judge(&answers, &mut findings);
         settings::judge(&answers, &mut findings);
         modes::judge(&answers, &mut findings);
+        vectors::judge(&answers, &info, &mut findings);
         findings.sort_by_key(|finding| finding.confidence);
         Ok(Diagnosis {
             cluster: info.to_string(),
@@ -149,4 +151,11 @@ pub(crate) fn size(bytes: f64) -> String {
         unit = larger;
     }
     format!("{value:.1} {unit}")
+}
+/// Whether a node has shards. One that does not tell its roles counts as such.
+fn holds_data(node: &Value) -> bool {
+    match node["roles"].as_array() {
+        Some(roles) => roles.iter().filter_map(Value::as_str).any(|role| role == "data" || role.starts_with("data_")),
+        None => true,
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::ask::Answers;
-use super::{Confidence, Finding, Group, at, entries, finding, number, size};
+use super::{Confidence, Finding, Group, at, entries, finding, holds_data, number, size};
 
 /// Both products advise shards of 10 to 50 GB ("Size your shards", "Choosing the number of
 /// shards").
@@ -50,10 +50,6 @@ pub(super) fn judge(answers: &Answers, findings: &mut Vec<Finding>) {
 }
 
 fn data_nodes(nodes: &Value) -> usize {
-    let holds_data = |node: &Value| match node["roles"].as_array() {
-        Some(roles) => roles.iter().filter_map(Value::as_str).any(|role| role == "data" || role.starts_with("data_")),
-        None => true,
-    };
     entries(nodes).filter(|(_, node)| holds_data(node)).count()
 }
 

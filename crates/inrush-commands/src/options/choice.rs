@@ -1,7 +1,7 @@
 //! Options that are one of several words.
 
 use inrush_core::mapping::Mixed;
-use inrush_core::{Action, Encoding, KnownProduct, OnConflict};
+use inrush_core::{Action, Dots, Encoding, KnownProduct, OnConflict};
 
 use super::info::{Choice, ValueInfo};
 use inrush_cluster::transport::aws::Service;
@@ -106,6 +106,11 @@ option_choices! { Durability {
     "async" => Durability::Async, "the cluster acknowledges before it syncs its translog, and a document counts when a later flush has made it durable on all copies; documents that a node loses before are sent again, and half of option `memory` holds documents that wait for a flush";
 } }
 
+option_choices! { Dots {
+    "keep" => Dots::Keep, "they stay as they are; servers index them as objects, but merge them with none";
+    "nest" => Dots::Nest, "they become objects, as in {\"a\":{\"b\":1}}, except in arrays";
+} }
+
 option_choices! { Mixed {
     "widen" => Mixed::Widen, "numbers and texts become keywords; of objects and values the more frequent kind is indexed, and the other rejected";
     "keep" => Mixed::Keep, "no document is rejected: a field of objects and values is kept, but not searchable";
@@ -155,6 +160,7 @@ option_choices! { OldWrites {
 option_choices! { GraphTime {
     "load" => GraphTime::Load, "with each segment that the servers write, and again with each merge";
     "end" => GraphTime::End, "once, after the last document; what was changed for that is put back, after a crash by `inrush recover`";
+    "auto" => GraphTime::Auto, "at the end for an index that the load creates from 64 MiB or more, if the cluster allows it; otherwise while loading";
 } }
 
 option_choices! { OnNull {

@@ -250,6 +250,9 @@ macro_rules! option_argument {
     (Vec<FixedColumn>) => {
         String
     };
+    (Vec<NamePattern>) => {
+        String
+    };
     (Vec<NamedTable>) => {
         String
     };

@@ -158,8 +158,8 @@ impl LoadPlan {
             model.copy(&mut config).await?;
         }
         if config.state.is_none() && source.describe().repeats == Repeats::Always {
-            tracing::warn!(
-                "no home of this user is known (HOME), and XDG_STATE_HOME is not set; this load keeps no checkpoints and cannot be resumed; name a folder with option `state`"
+            config.told.warn(
+                "no home of this user is known (HOME), and XDG_STATE_HOME is not set; this load keeps no checkpoints and cannot be resumed; name a folder with option `state`",
             );
         }
         let loader = Loader::new(config)?;

@@ -17,7 +17,7 @@ use inrush_cluster::transport::Secret;
 use inrush_kafka::{Start, Until, VersionFrom, With};
 use inrush_load::config::Tolerance;
 use inrush_page::{OtlpEndpoint, PageAddress};
-use inrush_sources::{Charset, ColumnType, FixedColumn, RecordsPath};
+use inrush_sources::{Charset, ColumnType, FixedColumn, NamePattern, RecordsPath};
 
 /// Types that are parsed by their `FromStr`.
 macro_rules! from_str {
@@ -43,6 +43,7 @@ from_str! {
     IndexTemplate as itself: ValueInfo::TEXT;
     RecordsPath as text: ValueInfo::TEXT;
     FixedColumn as text: ValueInfo::TEXT;
+    NamePattern as text: ValueInfo::TEXT;
     Charset as text: ValueInfo::TEXT;
     Coalesce as itself: ValueInfo::TEXT;
     Start as text: ValueInfo::TEXT;

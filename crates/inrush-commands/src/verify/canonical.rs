@@ -7,10 +7,13 @@
 //! as many as a double can have, is compared as a double. Servers keep it as a double in SMILE, and
 //! servers on a Java before 19 write it with other digits: `8.41e21` and `8.409999999999999E21` are
 //! equal. A field that is null in the index and absent in the source is equal: an update of a row
-//! sends its missing values as nulls. A null of the source differs from an absent field.
+//! sends its missing values as nulls. A null of the source differs from an absent field. A number
+//! or boolean of the index is equal to its text where the mapping has a field of strings, which
+//! indexes both alike.
 
 use std::collections::BTreeMap;
 
+use inrush_core::{FieldType, FieldTypes};
 use serde_json::value::RawValue;
 
 /// The most levels of objects and arrays. Servers accept fewer.
@@ -137,6 +140,49 @@ fn decimal(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{sign}{significant}e{exponent}").as_bytes());
 }
 
+/// The document with its numbers and booleans in fields of strings as their texts. `None`: it has
+/// none, or is not JSON, or is nested too deeply.
+pub(super) fn with_texts(document: &[u8], fields: &FieldTypes) -> Option<Vec<u8>> {
+    fields.all(FieldType::Text).next()?;
+    let raw: &RawValue = serde_json::from_slice(document).ok()?;
+    let (mut out, mut changed) = (Vec::with_capacity(document.len() + 16), false);
+    write_texts(raw, "", fields, &mut out, &mut changed, DEPTH_MAX)?;
+    changed.then_some(out)
+}
+
+fn write_texts(
+    raw: &RawValue,
+    path: &str,
+    fields: &FieldTypes,
+    out: &mut Vec<u8>,
+    changed: &mut bool,
+    depth: u32,
+) -> Option<()> {
+    let text = raw.get();
+    match text.as_bytes().first()? {
+        b'{' => {
+            let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+            out.push(b'{');
+            for (at, (name, value)) in members.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                string(&name, out);
+                out.push(b':');
+                let below = if path.is_empty() { name } else { format!("{path}.{name}") };
+                write_texts(value, &below, fields, out, changed, depth.checked_sub(1)?)?;
+            }
+            out.push(b'}');
+        }
+        b'-' | b'0'..=b'9' | b't' | b'f' if fields.of(path) == Some(FieldType::Text) => {
+            string(text, out);
+            *changed = true;
+        }
+        _ => out.extend_from_slice(text.as_bytes()),
+    }
+    Some(())
+}
+
 /// The top-level fields whose values differ. Empty if one of the two is not an object.
 fn differing(ours: &[u8], theirs: &[u8]) -> Vec<String> {
     let fields = |document| serde_json::from_slice::<BTreeMap<String, &RawValue>>(document);
@@ -211,6 +257,18 @@ mod tests {
         assert!(!same(r#"{"a":null}"#, "{}") && !same(r#"{"b":[1]}"#, r#"{"b":[1,null]}"#));
         let differing = compare(br#"{"b":1}"#, br#"{"a":null,"b":2}"#);
         assert_eq!(differing, Comparison::Different(vec!["b".into()]));
+    }
+
+    #[test]
+    fn a_number_in_a_field_of_strings_is_its_text() {
+        let fields = FieldTypes::of_mapping(&serde_json::json!({"properties": {
+            "k": {"type": "keyword"}, "o": {"properties": {"t": {"type": "text"}}}, "n": {"type": "long"}}}));
+        let texts =
+            |document: &str| with_texts(document.as_bytes(), &fields).map(|out| String::from_utf8(out).unwrap());
+        let found = texts(r#"{"k": 1.10, "n":7, "o":{"t":true,"u":8}, "l":{}, "a":[{"k":1}]}"#).unwrap();
+        assert_eq!(found, r#"{"a":[{"k":1}],"k":"1.10","l":{},"n":7,"o":{"t":"true","u":8}}"#);
+        assert_eq!(texts(r#"{"k":"1","n":7,"x":null}"#), None);
+        assert_eq!(with_texts(br#"{"k":1}"#, &FieldTypes::default()), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use inrush_cluster::api::lookup::{self, Found, Lookup, Wanted};
 use inrush_cluster::transport::Transport;
 use tokio::task::JoinHandle;
 
-use super::canonical::Comparison;
+use super::canonical::{Comparison, with_texts};
 use super::found::{Finding, Verdict, key_of};
 use super::missing::MissingFile;
 use super::read::Record;
@@ -181,7 +181,11 @@ fn judge(record: Record, found: &[Found], contents: &Contents) -> Compared {
     let mut compare = |ours: &[u8], theirs: &[u8]| {
         let compared = match contents {
             Contents::Values(_, of_index) => of_index.compare(ours, theirs),
-            Contents::Documents(vectors) => vectors.compare(ours, theirs),
+            Contents::Documents(vectors, fields) => {
+                let compared = vectors.compare(ours, theirs);
+                let texts = if compared.result == Comparison::Same { None } else { with_texts(theirs, fields) };
+                texts.map_or(compared, |theirs| vectors.compare(ours, &theirs))
+            }
             // No source was asked for.
             Contents::Nothing(_) => return Comparison::Same,
         };

@@ -212,7 +212,7 @@ impl Draft<'_> {
 /// What a comparison of contents leaves open. `unknown`: fields of which nothing was concluded.
 fn contents_not_proven(contents: &Contents, unknown: &BTreeSet<String>) -> Option<String> {
     match contents {
-        Contents::Documents(vectors) => vectors_not_proven(vectors, unknown),
+        Contents::Documents(vectors, _) => vectors_not_proven(vectors, unknown),
         Contents::Nothing(why) => Some(format!("contents: {why}, so only ids were compared")),
         Contents::Values(why, _) => {
             let mut text = format!(

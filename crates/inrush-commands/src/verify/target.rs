@@ -29,8 +29,9 @@ pub(super) struct Target {
 /// What can be compared of the documents of an index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Contents {
-    /// The documents as they were sent, but for the forms of vectors.
-    Documents(Vectors),
+    /// The documents as they were sent, but for the forms of vectors, and of numbers in fields of
+    /// strings.
+    Documents(Vectors, FieldTypes),
     /// The values of their fields: the index makes the documents that it returns of these. The
     /// text says why.
     Values(String, Fields),
@@ -42,8 +43,8 @@ impl Contents {
     /// What to ask for of each document.
     pub(super) fn asked(&self) -> lookup::Contents {
         match self {
-            Contents::Documents(vectors) if vectors.are_left_out() => lookup::Contents::SourceWithVectors,
-            Contents::Documents(_) | Contents::Values(..) => lookup::Contents::Source,
+            Contents::Documents(vectors, _) if vectors.are_left_out() => lookup::Contents::SourceWithVectors,
+            Contents::Documents(..) | Contents::Values(..) => lookup::Contents::Source,
             Contents::Nothing(_) => lookup::Contents::None,
         }
     }
@@ -76,10 +77,10 @@ fn judge(name: &str, body: &Value) -> Option<Target> {
         (Some((index, body)), None) if index == name || !is_filtered(name, body) => Lookup::Get(index.clone()),
         _ => Lookup::Search(name.to_owned()),
     };
-    let contents = contents(indices);
-    let series = indices.iter().find_map(|(name, index)| Series::of(name, index));
     let mapping = indices.values().next_back().and_then(|body| body.get("mappings"));
     let fields = mapping.map(FieldTypes::of_mapping).unwrap_or_default();
+    let contents = contents(indices, &fields);
+    let series = indices.iter().find_map(|(name, index)| Series::of(name, index));
     Some(Target { lookup, contents, series, fields })
 }
 
@@ -87,7 +88,7 @@ fn is_filtered(alias: &str, index: &Value) -> bool {
     index.get("aliases").and_then(|aliases| aliases.get(alias)).is_some_and(|alias| alias.get("filter").is_some())
 }
 
-fn contents(indices: &Map<String, Value>) -> Contents {
+fn contents(indices: &Map<String, Value>, fields: &FieldTypes) -> Contents {
     let (mut rebuilt, mut left_out) = (None, false);
     for (name, index) in indices {
         let why = match (SourceKept::of(index), pipeline(index)) {
@@ -108,7 +109,7 @@ fn contents(indices: &Map<String, Value>) -> Contents {
     let mappings = indices.values().filter_map(|index| index.get("mappings"));
     match rebuilt {
         Some(why) => Contents::Values(why, Fields::of(mappings)),
-        None => Contents::Documents(Vectors::of(mappings, left_out)),
+        None => Contents::Documents(Vectors::of(mappings, left_out), fields.clone()),
     }
 }
 
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn contents_are_compared_only_where_the_index_keeps_them() {
         let unlike = |body: Value| match judge("a", &json!({ "a": body })).unwrap().contents {
-            Contents::Documents(_) => String::new(),
+            Contents::Documents(..) => String::new(),
             Contents::Values(why, _) => format!("values: {why}"),
             Contents::Nothing(why) => format!("nothing: {why}"),
         };

@@ -26,6 +26,10 @@ struct Sorted {
     /// The retry goes in halves.
     halve: bool,
     smaller: Batch,
+    /// Sent again, because the mapping of a field was made meanwhile.
+    remap: Batch,
+    /// The error of these.
+    remapped: LastError,
     compare: Batch,
     /// What is known of these items, in their order.
     met: Vec<Met>,
@@ -274,6 +278,7 @@ impl Flow {
     /// Queues the items that are not settled.
     fn send_rest(&mut self, now: Time, (slot_id, request): (u64, u64), part: &Part, sorted: Sorted) {
         let Sorted { mut retry, mut unsure, halve, smaller, compare, met, unproven, paused, last, .. } = sorted;
+        let (remap, remapped) = (sorted.remap, sorted.remapped);
         // An attempt with progress is not a failure: the batch shrinks, and its time is bounded
         // too.
         let failures = if sorted.accepted > 0 { 0 } else { part.failures };
@@ -301,6 +306,10 @@ impl Flow {
         }
         if !compare.is_empty() {
             self.compare(now, slot_id, part.with(compare), met);
+        }
+        if !remap.is_empty() {
+            let part = Part { failures: 0, setbacks: 0, remaps: part.remaps + 1, ..part.with(remap) };
+            self.retry_after_comparison(now, slot_id, part, false, &remapped);
         }
         let again = |batch: Batch| match paused {
             Some(_) => part.with(batch).paused(now),
@@ -334,7 +343,7 @@ impl Flow {
         context.id_is_made = reply.status == 409 && (items.first..items.end).all(has_no_id);
         let error = reply.error.clone().unwrap_or_else(no_error);
         let last = || LastError::new(reply.status, &error);
-        match item_verdict(reply, context) {
+        match self.verdict(now, part, (reply, context)) {
             Verdict::Settle(settled) => {
                 sorted.accepted += items.len();
                 self.note_writes(&items, settled, reply.index.as_deref(), marks);
@@ -349,6 +358,11 @@ impl Flow {
                     Verdict::RetryUnsure => sorted.unsure.push(items),
                     _ => sorted.retry.push(items),
                 }
+            }
+            Verdict::Remap => {
+                sorted.accepted += items.len();
+                sorted.remapped = last();
+                sorted.remap.push(items);
             }
             Verdict::Smaller => {
                 sorted.last = last();
@@ -384,11 +398,21 @@ impl Flow {
         None
     }
 
+    /// The verdict on an item. The mapping of another request is met a few times at most.
+    fn verdict(&self, now: Time, part: &Part, (reply, context): (&ItemReply, ItemContext)) -> Verdict {
+        match item_verdict(reply, context) {
+            Verdict::Remap if !part.may_remap() || !self.config.retry.allows(1, part.first_sent, now) => {
+                Verdict::DeadLetter
+            }
+            verdict => verdict,
+        }
+    }
+
     /// Applies an entry whose item is unknown. Returns the reason if the run has to stop.
     fn judge_unowned(&mut self, part: &Part, entry: &ItemReply, sorted: &mut Sorted) -> Option<StopReason> {
         let verdict = item_verdict(entry, self.context(part));
         match verdict {
-            Verdict::Settle(_) | Verdict::DeadLetter | Verdict::Compare | Verdict::Smaller => {
+            Verdict::Settle(_) | Verdict::DeadLetter | Verdict::Remap | Verdict::Compare | Verdict::Smaller => {
                 sorted.unproven_worked = true;
                 return None;
             }

@@ -153,7 +153,7 @@ impl Flow {
                 let settled: Vec<Acked> = durable.acked.drain(..flush.covers).collect();
                 durable.acked_bytes -= settled.iter().map(|acked| acked.items.bytes()).sum::<u64>();
                 for Acked { items, settled, index, uncertain, .. } in settled {
-                    self.tally.settle(settled, u64::from(items.len()), index.as_deref(), uncertain);
+                    self.count(&items, settled, index.as_deref(), uncertain);
                     self.release(now, &items, Some(settled));
                 }
             }
@@ -185,7 +185,7 @@ impl Flow {
     ) {
         let plan = self.plan();
         let Some(durable) = &mut self.durable else {
-            self.tally.settle(settled, u64::from(items.len()), index, part.uncertain);
+            self.count(items, settled, index, part.uncertain);
             return self.release(now, items, Some(settled));
         };
         if let Some(other) = index.filter(|index| *index != durable.terms.index) {

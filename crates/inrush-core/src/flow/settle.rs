@@ -7,6 +7,9 @@ use crate::codes::Code;
 use crate::outcome::Settled;
 use crate::time::Time;
 
+/// The ids of documents that were not there which a report has.
+const NOT_FOUND_MAX: usize = 100;
+
 impl Flow {
     /// Settles all items of a batch.
     pub(super) fn settle_batch(
@@ -17,9 +20,32 @@ impl Flow {
         index: Option<&str>,
         uncertain: bool,
     ) {
-        self.tally.settle(settled, u64::from(batch.items), index, uncertain);
         for segment in &batch.segments {
+            self.count(segment, settled, index, uncertain);
             self.release(now, segment, Some(settled));
+        }
+    }
+
+    /// Keeps the first ids, for the report.
+    fn note_not_found(&mut self, segment: &Segment) {
+        let room = NOT_FOUND_MAX.saturating_sub(self.not_found.len());
+        let items = &segment.block.items;
+        let ids = (segment.first..segment.end).take(room).filter_map(|item| {
+            let (action, _) = items.action_and_document(item);
+            let action: serde_json::Value = serde_json::from_slice(&action).ok()?;
+            action["delete"]["_id"].as_str().map(str::to_owned)
+        });
+        self.not_found.extend(ids);
+    }
+
+    /// Counts items that ended as `settled`, in `index` if the reply named one.
+    pub(super) fn count(&mut self, items: &Segment, settled: Settled, index: Option<&str>, uncertain: bool) {
+        if settled == Settled::NotFound {
+            self.note_not_found(items);
+        }
+        self.tally.settle(settled, u64::from(items.len()), index, uncertain);
+        if let (Some(vectors), Some(index)) = (&items.block.items.vectors, index) {
+            self.tally.settle_vectors(settled, index, vectors, items.first..items.end);
         }
     }
 

@@ -25,6 +25,10 @@ const FEW_IN_FLIGHT: u32 = 2;
 /// Bytes of a body that every node takes.
 const BODY_BYTES_TAKEN: u64 = 1 << 20;
 
+/// How often a document is sent again because another request made the mapping of a field. Once is
+/// enough for one field; a document may have several, and a node gets to know a mapping late.
+const REMAPS_MAX: u32 = 3;
+
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) id: u64,
@@ -68,6 +72,8 @@ pub(super) struct Part {
     pub(super) ids_asked: bool,
     /// Attempts since one got an item accepted.
     pub(super) failures: u32,
+    /// Attempts that met the mapping which another request had made of a field meanwhile.
+    pub(super) remaps: u32,
     /// Attempts since one got at least half of the items accepted. The wait doubles with each.
     pub(super) setbacks: u32,
     pub(super) first_sent: Time,
@@ -114,6 +120,7 @@ impl Slot {
             item_replies: false,
             ids_asked: false,
             failures: 0,
+            remaps: 0,
             setbacks: 0,
             first_sent: now,
             failed: None,
@@ -143,6 +150,11 @@ impl Part {
     /// Other items with the same history.
     pub(super) fn with(&self, batch: Batch) -> Part {
         Part { remainder: self.remainder || batch.items < self.batch.items, batch, body: None, ..self.clone() }
+    }
+
+    /// Whether its items may meet the mapping of another request once more.
+    pub(super) fn may_remap(&self) -> bool {
+        self.remaps < REMAPS_MAX
     }
 
     /// Whether this refusal ends a row of attempts without progress while little else was under

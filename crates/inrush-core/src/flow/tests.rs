@@ -95,6 +95,8 @@ struct Cluster {
     made_up: u64,
     /// Ids that the cluster wrote twice for one request.
     repeated: std::collections::BTreeSet<String>,
+    /// How often documents met a mapping that was made meanwhile, by id.
+    raced: BTreeMap<String, u32>,
 }
 
 impl Cluster {
@@ -121,6 +123,16 @@ impl Cluster {
         let error = |kind: &str| Some(ItemError { kind: kind.into(), ..ItemError::default() });
         if document.contains("poison") {
             return reply(action_key, 400, None, error("mapper_parsing_exception"));
+        }
+        if document.contains("races") {
+            let met = self.raced.entry(id.clone()).or_default();
+            *met += 1;
+            if *met == 1 || document.contains("on and on") {
+                let reason = "mapper [w] cannot be changed from type [text] to [date]".to_owned();
+                let error = ItemError { reason, ..ItemError::default() };
+                let error = ItemError { kind: "illegal_argument_exception".to_owned(), ..error };
+                return reply(action_key, 400, None, Some(error));
+            }
         }
         if action.starts_with("{\"delete") {
             return match self.documents.remove(&id) {
@@ -678,6 +690,30 @@ fn a_body_that_is_refused_again_and_again_is_halved() {
     assert_eq!(sizes(1, 16, &refused), [3; 8].into_iter().chain([1]).collect::<Vec<_>>(), "a small body fits");
     let gateway = [Fault::Refused(503); 3];
     assert_eq!(sizes(1, 1024, &gateway), [3, 3, 3, 3, 1], "only a 429 is about load");
+}
+
+#[test]
+fn a_document_that_met_a_mapping_made_meanwhile_is_sent_again() {
+    let words = ["good", "races", "poison", "races on and on", "races"];
+    let run = |retries| {
+        let encoder = Encoder::new(operations(Action::Index, true));
+        let policy = RetryPolicy { retries, ..RetryPolicy::default() };
+        let config = FlowConfig { retry: policy, samples: true, ..config() };
+        let blocks = blocks(&[Some(1), Some(2), Some(3), Some(4), Some(5)], &words, 5);
+        drive(flow(config, 1000, 1), &encoder, blocks, &[], 1)
+    };
+    let reasons = |out: &Outcome| out.letters.iter().map(|letter| letter.reason.clone()).collect::<Vec<_>>();
+    let out = run(20);
+    assert_eq!((out.flow.counts().docs_created, out.flow.stopped()), (3, None));
+    assert_eq!(reasons(&out), ["", "mapper [w] cannot be changed from type [text] to [date]"]);
+    assert_eq!(
+        out.samples.iter().map(|sample| (sample.docs, sample.rejected)).collect::<Vec<_>>(),
+        [(5, 0), (3, 0), (1, 0), (1, 0)]
+    );
+    assert!(out.flow.counts().add_up() && out.elapsed < Duration::from_secs(1), "{:?}", out.elapsed);
+    // Without retries it is a dead letter at once, and no reason to stop.
+    let out = run(0);
+    assert_eq!((out.flow.counts().docs_created, out.letters.len(), out.flow.stopped()), (1, 4, None));
 }
 
 #[test]

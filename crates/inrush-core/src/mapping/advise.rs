@@ -225,10 +225,7 @@ impl Advisor<'_> {
             most = most.max(strings.most.into());
         }
         if most > i64::MAX.into() {
-            self.note(
-                NoteKind::Choice,
-                format!("goes up to {most}, which exceeds a long: mapped as keyword; if ranges matter, use `unsigned_long` on servers that have it"),
-            );
+            self.note(NoteKind::Choice, format!("goes up to {most}, which exceeds a long: mapped as keyword"));
             return keyword();
         }
         let small = least >= -INTEGER_MAX && most <= INTEGER_MAX;

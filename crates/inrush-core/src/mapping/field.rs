@@ -80,6 +80,12 @@ impl Field {
         self.lists.square += value * value;
     }
 
+    /// Whether its values are whole numbers, none below zero and some beyond a long.
+    pub(super) fn is_unsigned(&self) -> bool {
+        let others = self.decimals.any() || self.booleans.any() || self.strings.all.any() || self.objects.any();
+        self.integers.any() && !others && self.least >= 0 && self.most > i64::MAX.into()
+    }
+
     /// Numbers of either kind.
     pub(super) fn numbers(&self) -> u64 {
         self.integers.count + self.decimals.count

@@ -10,7 +10,7 @@ mod shape;
 mod visit;
 
 use serde::de::DeserializeSeed;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use field::Field;
 use visit::{Budget, FieldSeed};
@@ -67,6 +67,11 @@ pub struct Advice {
     /// server takes; [`crate::vectors::upgrade`] gives them the types of one.
     #[doc(hidden)]
     pub vectors: Vec<SeenVector>,
+    /// Names of the fields of whole numbers beyond a long and not below zero, outermost first. The
+    /// mapping has them as keywords, which every server takes; [`map_unsigned`] makes numbers of
+    /// them.
+    #[doc(hidden)]
+    pub unsigned: Vec<Vec<String>>,
     /// Fields that servers refuse in any mapping, with the cure: `a` is a value, and `a.b` makes it
     /// an object.
     pub clashes: Vec<String>,
@@ -137,6 +142,8 @@ impl Schema {
         let advise::Found { mut notes, arrays_of_objects, clashes } = found;
         let mut vectors = Vec::new();
         vectors_of(&self.root, self.docs, &mut Vec::new(), &mut vectors);
+        let mut unsigned = Vec::new();
+        unsigned_of(&self.root, &mut Vec::new(), &mut unsigned);
         if !arrays_of_objects.is_empty() {
             notes.push(Note {
                 field: String::new(),
@@ -166,7 +173,7 @@ impl Schema {
             });
         }
         notes.sort_by(|a, b| (a.kind, &a.field).cmp(&(b.kind, &b.field)));
-        Advice { mapping, notes, vectors, clashes, docs: self.docs }
+        Advice { mapping, notes, vectors, unsigned, clashes, docs: self.docs }
     }
 }
 
@@ -180,6 +187,28 @@ fn vectors_of(field: &Field, docs: u64, above: &mut Vec<String>, found: &mut Vec
             None => vectors_of(child, docs, above, found),
         }
         above.pop();
+    }
+}
+
+/// Adds the fields in `field` that are beyond a long. `above` has the names on its path.
+fn unsigned_of(field: &Field, above: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    for (name, child) in &field.children {
+        above.push(name.clone());
+        if child.is_unsigned() {
+            found.push(above.clone());
+        }
+        unsigned_of(child, above, found);
+        above.pop();
+    }
+}
+
+/// Gives the fields of these names the type `unsigned_long`, which the server has.
+pub fn map_unsigned(mapping: &mut Value, unsigned: &[Vec<String>]) {
+    for names in unsigned {
+        let place = names.iter().try_fold(&mut *mapping, |above, name| above.get_mut("properties")?.get_mut(name));
+        if let Some(place) = place {
+            *place = json!({ "type": "unsigned_long" });
+        }
     }
 }
 

@@ -55,6 +55,25 @@ fn numbers_follow_their_range_and_leave_room_to_grow() {
 }
 
 #[test]
+fn whole_numbers_beyond_a_long_can_be_unsigned() {
+    let big = u64::MAX;
+    let mut advice = advise(&[
+        json!({"a": big, "o": {"b.c": [1, big]}, "signed": -1, "mixed": big, "text": big, "small": 1}),
+        json!({"a": 0, "o": {"b.c": 2}, "signed": big, "mixed": 0.5, "text": "x", "small": 2}),
+    ]);
+    assert_eq!(advice.unsigned, [vec!["a".to_owned()], vec!["o".to_owned(), "b.c".to_owned()]]);
+    let properties = |mapping: &Value| mapping["properties"].clone();
+    let before = properties(&advice.mapping);
+    assert_eq!(
+        (&before["a"], &before["o"]["properties"]["b.c"], &before["signed"]),
+        (&keyword(), &keyword(), &keyword())
+    );
+    map_unsigned(&mut advice.mapping, &advice.unsigned);
+    let (after, unsigned) = (properties(&advice.mapping), json!({"type": "unsigned_long"}));
+    assert_eq!((&after["a"], &after["o"]["properties"]["b.c"], &after["signed"]), (&unsigned, &unsigned, &keyword()));
+}
+
+#[test]
 fn strings_have_the_type_that_all_of_them_allow() {
     let date = |format: &str| json!({ "type": "date", "format": format });
     for (values, expected) in [

@@ -13,6 +13,9 @@ use crate::codes::Code;
 pub(crate) enum About {
     /// The document: the server will never take it.
     Document,
+    /// The mapping of a new field, which another request made of its document at the same time,
+    /// with another type. A later attempt is parsed by that mapping.
+    Mapping,
     /// The document in the index, which has the same id.
     Existing,
     /// The index: it takes nothing at the moment.
@@ -115,6 +118,16 @@ const TABLE: &[Row] = &[
     // An alias that changes hands: for a moment it has no index to write to, or two.
     row(About::Cluster, REFUSED, &["illegal_argument_exception"]).saying(&["no write index is defined for alias"]),
     row(About::Cluster, REFUSED, &["illegal_argument_exception"]).saying(&["got resolved to multiple"]),
+    // The elected node refuses what the primary made of a document: it knows a mapping of the field
+    // that the primary did not know yet. A document whose own array has values of two types gets
+    // the same error each time.
+    row(About::Mapping, 400..=400, &["illegal_argument_exception"])
+        .saying(&["mapper [", "] cannot be changed from type ["]),
+    // Versions before 7.9.
+    row(About::Mapping, 400..=400, &["illegal_argument_exception"])
+        .saying(&["mapper [", "] of different type, current_type ["]),
+    // The other one has an object, or no object.
+    row(About::Mapping, 400..=400, &["illegal_argument_exception"]).saying(&["can't merge a", "object mapping"]),
     row(About::Existing, 409..=409, &["version_conflict_engine_exception"]),
     // The privilege is missing for every document of the index. With 500 it is Java's exception.
     row(

@@ -143,7 +143,7 @@ mod tests {
         let form = RowForm { fields: inrush_core::FieldTypes::of_mapping(&mapping), ..RowForm::default() };
         let schema = batch.schema();
         let writer = RowWriter::new(&schema, &[], 1 << 20, "a", &Warnings::default(), BufferPool::new());
-        let writer = Arc::new(writer.with_vectors(&form, &schema));
+        let writer = Arc::new(writer.with_fields(&form, &schema));
         Rows { batch, writer, origin: Origin::default(), bytes_read: 8 }
     }
 

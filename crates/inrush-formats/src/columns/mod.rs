@@ -11,6 +11,7 @@ mod avro_schema;
 mod beside;
 #[cfg(feature = "parquet")]
 mod footer;
+mod fractions;
 #[cfg(feature = "arrow")]
 pub(crate) mod ipc;
 #[cfg(feature = "parquet")]

@@ -13,6 +13,7 @@ use inrush_core::columns::{Cells, Column, Texts};
 use inrush_core::vectors::{Element, Packing, VectorField};
 use inrush_core::{Columns, DocBlock, Reject, RowForm};
 
+use super::fractions::{self, WholeTarget};
 use super::typed::column;
 use super::value::forms::{self, BinaryForms, Deciding};
 use super::value::json::has_json;
@@ -24,7 +25,7 @@ use crate::buffer::BufferPool;
 use crate::csv::column_names;
 use crate::format::{Binary, Timestamps};
 use crate::json_string::push_escaped;
-use crate::warnings::Warnings;
+use crate::warnings::{FRACTIONS, Warnings, fractions_of};
 use crate::{too_large, too_large_head};
 
 /// Writes the rows of batches of one schema as documents. Used by several threads at once.
@@ -61,6 +62,8 @@ pub struct RowWriter {
     /// Columns that are vectors of the index.
     vectors: Vec<(usize, VectorField)>,
     packing: Packing,
+    /// Columns that may have fractions, and whose fields are for whole numbers.
+    cut: Vec<WholeTarget>,
 }
 
 impl RowWriter {
@@ -131,17 +134,20 @@ impl RowWriter {
             whole: Vec::new(),
             vectors: Vec::new(),
             packing: Packing::default(),
+            cut: Vec::new(),
         }
     }
 
-    /// Writes the lists of floats that are vectors of the index as the form of rows says.
-    pub fn with_vectors(mut self, form: &RowForm, schema: &Schema) -> Self {
-        self.set_vectors(form, schema);
+    /// Writes the lists of floats that are vectors of the index as the form of rows says, and warns
+    /// of fractions in fields for whole numbers.
+    pub fn with_fields(mut self, form: &RowForm, schema: &Schema) -> Self {
+        self.set_fields(form, schema);
         self
     }
 
     /// The same for a writer that is in use.
-    pub fn set_vectors(&mut self, form: &RowForm, schema: &Schema) {
+    pub fn set_fields(&mut self, form: &RowForm, schema: &Schema) {
+        self.cut = fractions::targets(&form.fields, &self.names, schema);
         let earlier = std::mem::take(&mut self.vectors);
         self.checked.retain(|at| earlier.iter().all(|(vector, _)| vector != at));
         for (at, (name, field)) in self.names.iter().zip(schema.fields()).enumerate() {
@@ -260,6 +266,9 @@ impl RowWriter {
         }
         drop(object);
         self.warn(&writing);
+        for path in self.cut.iter().filter_map(|target| target.first_in(batch)) {
+            self.warnings.add(&self.source, FRACTIONS, path, 1, || fractions_of(path));
+        }
         let len = out.len();
         let data: Bytes = self.pool.share(out, len);
         let meta = if self.whole.is_empty() { Vec::new() } else { whole::metas(&self.whole, batch) };

@@ -10,6 +10,8 @@ pub(super) struct Column {
     /// `"name":`
     pub(super) prefix: Vec<u8>,
     pub(super) basis: Basis,
+    /// Whether ids or other parts of addresses are made of it.
+    pub(super) is_key: bool,
 }
 
 /// The type of a column and where it comes from. It decides about cells of another type.
@@ -34,7 +36,7 @@ impl Column {
         let mut prefix = Vec::with_capacity(name.len() + 3);
         push_string(&mut prefix, name.as_bytes());
         prefix.push(b':');
-        Column { name, prefix, basis }
+        Column { name, prefix, basis, is_key: false }
     }
 
     pub(super) fn name(&self) -> &str {

@@ -167,7 +167,6 @@ mod tests {
                 "t,n,b,x,nothing\n",
                 "a,1,,1,\n",
                 ",-2.50e3,TRUE,,\n",
-                ",,,,\n",
                 "\"q\"\" \\\t\",,false,2,\n",
                 "b,7,true,x,\n",
                 "1,8,x,true,\n",
@@ -175,11 +174,11 @@ mod tests {
             ),
             CsvOptions { each_cell: true, ..CsvOptions::default() },
             &[
-                ("text", &["a", NONE, NONE, "q\" \\\t", IN_TEXT, IN_TEXT, "東京"]),
-                ("number", &["1", "-2.50e3", NONE, NONE, IN_TEXT, IN_TEXT, "0.5"]),
-                ("bool", &[NONE, "true", NONE, "false", IN_TEXT, IN_TEXT, NONE]),
-                ("number", &["1", NONE, NONE, "2", IN_TEXT, IN_TEXT, "3"]),
-                ("text", &[NONE, NONE, NONE, NONE, IN_TEXT, IN_TEXT, NONE]),
+                ("text", &["a", NONE, "q\" \\\t", IN_TEXT, IN_TEXT, "東京"]),
+                ("number", &["1", "-2.50e3", NONE, IN_TEXT, IN_TEXT, "0.5"]),
+                ("bool", &[NONE, "true", "false", IN_TEXT, IN_TEXT, NONE]),
+                ("number", &["1", NONE, "2", IN_TEXT, IN_TEXT, "3"]),
+                ("text", &[NONE, NONE, NONE, IN_TEXT, IN_TEXT, NONE]),
             ],
         );
     }

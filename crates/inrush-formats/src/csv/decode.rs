@@ -10,13 +10,16 @@ use inrush_core::{Columns, DocBlock, Reject};
 use super::basis::{Basis, Column};
 use super::columns::ColumnsBuilder;
 use super::dialect::Layout;
-use super::options::is_null;
+use super::options::{has_blanks_around, is_null};
 use super::placeholders::Placeholder;
 use super::row::{Row, RowSink, count};
 use super::scan::scan_rows;
 use super::surprises::{Noted, Surprise, Surprises, What};
 use super::texts::Texts;
-use super::value::{ColumnType, narrowest, narrowest_with_comma, push_in_zone, push_string, push_value, push_wider};
+use super::value::{
+    ColumnType, narrowest, narrowest_with_comma, push_dotted, push_groups, push_in_zone, push_string, push_value,
+    push_wider,
+};
 use crate::buffer::BufferPool;
 use crate::lines::{RecordsHint, invalid_utf8};
 use crate::warnings::Warnings;
@@ -97,7 +100,8 @@ impl CsvDecode {
         let header_len = self.header_len(&chunk.data, chunk.origin.first_byte);
         let meta = match &self.texts {
             Some(texts) if texts.always() || rows.rewritten => {
-                texts.of_rows(&chunk.data[header_len..], &self.layout, &self.nulls)
+                let starts = rows.records.iter().map(|record| record.byte as usize - header_len);
+                texts.of_rows(&chunk.data[header_len..], starts, &self.layout, &self.nulls)
             }
             _ => Vec::new(),
         };
@@ -294,6 +298,9 @@ impl RowSink for Writer<'_> {
         let fits = match column.basis {
             Basis::Declared(ColumnType::String) | Basis::Shown(ColumnType::String) => {
                 push_string(out, contents);
+                if column.is_key && has_blanks_around(contents) {
+                    self.note(Surprise { column: Some(index), what: What::Blanks }, contents);
+                }
                 true
             }
             Basis::Declared(column_type) | Basis::Shown(column_type) => push_value(out, column_type, false, contents),
@@ -322,6 +329,10 @@ impl RowSink for Writer<'_> {
             self.rejects.push(reject);
             self.bad = None;
             self.row_noted.clear();
+        } else if (self.out.len() == from + 1 || self.decode.pushes_nulls) && self.is_empty(row) {
+            self.out.truncate(from);
+            self.noted.add(u64::from(row.line), Surprise { column: None, what: What::Empty }, 1, String::new());
+            return true;
         } else if let Some(last @ b',') = self.out.last_mut() {
             *last = b'}';
         } else {
@@ -347,7 +358,16 @@ impl Writer<'_> {
     /// type.
     #[cold]
     fn push_other(&mut self, index: usize, contents: &[u8]) {
+        let comma = self.decode.comma;
         let what = match self.decode.columns[index].basis {
+            Basis::Declared(ColumnType::Integer) if comma && push_groups(&mut self.out, contents) => {
+                self.rewritten = true;
+                return;
+            }
+            Basis::Shown(ColumnType::Integer) if comma && push_dotted(&mut self.out, contents) => {
+                self.rewritten = true;
+                return;
+            }
             Basis::Declared(column_type) => {
                 if !push_value(&mut self.out, column_type, true, contents) {
                     self.bad.get_or_insert_with(|| (index, column_type, beginning(contents)));
@@ -364,13 +384,11 @@ impl Writer<'_> {
             }
             Basis::EachCell { comma } => {
                 let own = if comma { narrowest_with_comma(contents) } else { narrowest(contents) };
-                let pushed = push_value(&mut self.out, own, false, contents);
+                let pushed = push_value(&mut self.out, own, false, contents) || push_dotted(&mut self.out, contents);
                 debug_assert!(pushed, "a cell has its narrowest type");
                 return;
             }
-            Basis::Shown(column_type)
-                if push_wider(&mut self.out, column_type, self.decode.comma, contents).is_some() =>
-            {
+            Basis::Shown(column_type) if push_wider(&mut self.out, column_type, comma, contents).is_some() => {
                 self.rewritten = true;
                 What::Wider(column_type)
             }
@@ -383,17 +401,40 @@ impl Writer<'_> {
             }
             Basis::Nothing => {
                 push_string(&mut self.out, contents);
+                let own = if comma { narrowest_with_comma(contents) } else { narrowest(contents) };
                 // A date is written as its text.
-                if matches!(narrowest(contents), ColumnType::String | ColumnType::Date) {
+                if matches!(own, ColumnType::String | ColumnType::Date) {
                     return;
                 }
                 What::Unseen
             }
         };
-        let surprise = Surprise { column: Some(index), what };
+        self.note(Surprise { column: Some(index), what }, contents);
+    }
+
+    /// Notes a cell of the row.
+    #[cold]
+    fn note(&mut self, surprise: Surprise, contents: &[u8]) {
         // Only the first value is shown, and there may be one in every row.
         let value = if self.noted.has(surprise) { String::new() } else { beginning(contents) };
         self.row_noted.push((surprise, value));
+    }
+
+    /// Whether the row has several cells and no character in any. Where there is one column, an
+    /// empty cell in quotes is how programs write a record without a value.
+    #[cold]
+    fn is_empty(&self, row: Row) -> bool {
+        let dialect = self.decode.layout.dialect;
+        let is_nothing =
+            |byte: &u8| *byte == dialect.separator || Some(*byte) == dialect.quote || dialect.is_blank(*byte);
+        let mut written = &self.out[self.row_start + 1..];
+        let is_null = |column: &Column| {
+            let rest = written.strip_prefix(&column.prefix[..]).and_then(|rest| rest.strip_prefix(b"null,"));
+            written = rest.unwrap_or_default();
+            rest.is_some()
+        };
+        let is_blank = row.cells > 1 && self.data[row.start..row.end].iter().all(is_nothing);
+        is_blank && (!self.decode.pushes_nulls || self.decode.columns.iter().all(is_null))
     }
 
     #[cold]
@@ -439,7 +480,7 @@ impl Writer<'_> {
             return Some(reject);
         }
         if row.cells != columns {
-            let hint = ragged_hint(&self.data[row.start..row.end], columns, row.cells);
+            let hint = ragged_hint(&self.data[row.start..row.end], &self.decode.names, row.cells);
             let reason = format!("row has {} cells, expected {columns}, one for each column{hint}", row.cells);
             return Some(Reject { record, kind: Code::RaggedRow, reason });
         }
@@ -453,11 +494,14 @@ impl Writer<'_> {
 }
 
 /// What may be wrong where a row has another number of cells than there are columns.
-fn ragged_hint(row: &[u8], columns: usize, cells: usize) -> &'static str {
+fn ragged_hint(row: &[u8], names: &[String], cells: usize) -> &'static str {
     match row.first() {
         Some(b'#') => "; leave lines that begin with # out with option `comment=#`",
+        _ if names.first().is_some_and(|name| name.starts_with('#')) => {
+            "; if the first line, which begins with #, is not the header, leave it out with option `comment=#`"
+        }
         // A line above the header is often a title.
-        _ if columns == 1 && cells > 1 => {
+        _ if names.len() == 1 && cells > 1 => {
             "; if the first line is not the header, leave the lines above it out with option `skip_lines=N`"
         }
         _ => "",

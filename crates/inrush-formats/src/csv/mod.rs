@@ -24,9 +24,11 @@ use self::basis::{Basis, Column};
 use self::decode::CsvDecode;
 use self::dialect::Layout;
 pub use self::infer::column_names;
-use self::infer::{Shown, infer};
+use self::infer::{Oddity, Shown, infer};
 pub(super) use self::options::Context;
 pub use self::options::{CsvOptions, Header};
+use self::row::{Row, RowSink};
+use self::scan::scan_rows;
 use self::surprises::Surprises;
 use self::texts::Texts;
 use self::top::Top;
@@ -36,7 +38,7 @@ use super::Decode;
 use super::cut::Boundary;
 use super::input::Input;
 use super::lines::RecordsHint;
-use super::warnings::{FRACTIONS, fractions_of};
+use super::warnings::{FRACTIONS, TITLE, fractions_of, title_of};
 
 /// How much of the sample is made into documents, to measure how much longer they are than their
 /// rows, bytes.
@@ -50,6 +52,17 @@ pub(super) struct Table {
     pub(super) growth: f64,
     /// Offset of the first byte that is left in the input.
     pub(super) first_byte: u64,
+}
+
+/// Takes rows for the sake of their lines.
+struct Nothing;
+
+impl RowSink for Nothing {
+    fn cell(&mut self, _: usize, _: &[u8]) {}
+
+    fn row(&mut self, _: Row) -> bool {
+        true
+    }
 }
 
 /// Determines columns and types from the beginning of a file. `types` holds the types found in
@@ -66,7 +79,7 @@ pub(super) fn prepare(
     options.check_separator(dialect.separator)?;
     let boundary = Boundary::Csv(dialect);
     let sample = top::sample(input, &context, boundary, data_start)?;
-    let Top { names, cells, header, rows_start } = top::top(&sample[data_start..], dialect, &context)?;
+    let Top { names, named, cells, header, rows_start } = top::top(&sample[data_start..], dialect, &context)?;
     let layout = Layout::with_header(dialect, &cells, header);
     data_start += rows_start;
     // A file without any row cannot contradict a schema.
@@ -79,7 +92,11 @@ pub(super) fn prepare(
         ));
     }
     let data = &sample[data_start..];
-    let (columns, layout) = columns(names, data, layout, &context, types);
+    let above = scan_rows(&sample[..data_start], &Layout::new(dialect), &mut Nothing).lines + skipped.lines;
+    let (mut columns, layout) = columns((names, named), (data, above), layout, &context, types);
+    for column in &mut columns {
+        column.is_key = context.texts.contains(&column.name);
+    }
     let texts = Texts::new(context.texts, &columns);
     let mut decoder = CsvDecode {
         names: columns.iter().map(|column| column.name().to_owned()).collect(),
@@ -108,10 +125,12 @@ pub(super) fn prepare(
 }
 
 /// The columns with their types: declared, or found in an earlier file, or in the first rows of
-/// this one. The layout leaves no row out that may be the only cell of a text.
+/// this one, which are below some lines. Numbers of a field that the target maps as a number are
+/// numbers, beside any other cells, and cells of one that it maps as text are text. The layout
+/// leaves no row out that may be the only cell of a text.
 fn columns(
-    names: Vec<String>,
-    data: &[u8],
+    (names, named): (Vec<String>, Vec<bool>),
+    (data, above): (&[u8], u64),
     mut layout: Layout,
     context: &Context<'_>,
     types: &mut HashMap<String, ColumnType>,
@@ -120,11 +139,14 @@ fn columns(
     // If two entries name the same column, the later one counts.
     let declared: HashMap<&str, ColumnType> =
         options.schema.iter().map(|(name, found)| (name.as_str(), *found)).collect();
-    // A date whose field has a format with a blank is sent as its cell is.
-    let spaced = fields.all(FieldType::SpacedDate);
-    let text: HashSet<&str> = options.text_columns.iter().map(String::as_str).chain(spaced).collect();
-    let rows_max = if options.all_strings || options.each_cell { 0 } else { options.infer_rows };
-    let shown = infer(data, &layout, names.len(), rows_max, options);
+    // Where each cell has its own type, the first rows show only the point of the numbers.
+    let is_shown = !options.each_cell || options.decimal_comma;
+    let rows_max = if options.all_strings || !is_shown { 0 } else { options.infer_rows };
+    let shown = infer(data, &layout, (names.len(), above), rows_max, options);
+    let with_values = named.into_iter().zip(&shown).filter(|(_, shown)| shown.column_type.is_some());
+    if let Some(message) = title_of(with_values.map(|(named, _)| named), "leave it out with option `skip_lines`") {
+        context.warnings.add(context.source, TITLE, "", 1, || message);
+    }
     let column = |(name, shown): (String, Shown)| {
         if let Some(declared) = declared.get(name.as_str()) {
             return Column::new(
@@ -136,16 +158,29 @@ fn columns(
             );
         }
         let is_new = !types.contains_key(&name);
-        if let Some(column_type) = shown.column_type {
+        let field = fields.of(&name);
+        let is_number = matches!(field, Some(FieldType::Whole | FieldType::Fraction));
+        // A date whose field has a format with a blank is sent as its cell is, and so is what a
+        // field of strings takes: a server indexes the number 1.10 there as 1.1.
+        let is_text =
+            matches!(field, Some(FieldType::SpacedDate | FieldType::Text)) || options.text_columns.contains(&name);
+        let numbers = shown.numbers.filter(|_| is_number);
+        if let Some(column_type) = numbers.or(shown.column_type) {
             types.entry(name.clone()).or_insert(column_type);
         }
-        let basis = match types.get(&name) {
-            _ if options.all_strings || text.contains(name.as_str()) => Basis::Declared(ColumnType::String),
+        let earlier = types.get(&name).copied();
+        let found = if earlier == Some(ColumnType::String) { numbers.or(earlier) } else { earlier };
+        let basis = match found {
+            _ if options.all_strings || is_text => Basis::Declared(ColumnType::String),
             _ if options.each_cell => Basis::EachCell { comma: options.decimal_comma },
-            Some(shown) => Basis::Shown(*shown),
+            Some(found) => Basis::Shown(found),
             None => Basis::Nothing,
         };
-        if let (Some(oddity), true, Basis::Shown(_)) = (shown.oddity, is_new, basis) {
+        let is_as_shown = matches!(basis, Basis::Shown(found) if shown.column_type == Some(found));
+        // Where the target has text, strings are right.
+        let is_due = is_new && field != Some(FieldType::Text);
+        let is_told = |oddity: &Oddity| is_as_shown || options.each_cell && oddity.is_of_points();
+        if let Some(oddity) = shown.oddity.filter(|oddity| is_due && is_told(oddity)) {
             context.warnings.add(context.source, oddity.kind(), &name, 1, || oddity.message(&name));
         }
         Column::new(name, basis)

@@ -168,6 +168,12 @@ pub(super) fn is_null(nulls: &[String], cell: &[u8]) -> bool {
     cell.is_empty() || nulls.iter().any(|null| null.as_bytes() == cell)
 }
 
+/// Whether a cell has a value, and a blank before or after it.
+pub(super) fn has_blanks_around(cell: &[u8]) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    (is_blank(cell.first()) || is_blank(cell.last())) && !cell.trim_ascii().is_empty()
+}
+
 /// The settings for reading a table.
 pub(crate) struct Context<'a> {
     pub(crate) options: &'a CsvOptions,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::placeholders::share;
 use super::value::{ColumnType, narrowest};
-use crate::warnings::PLACEHOLDERS;
+use crate::warnings::{EMPTY_ROWS, PLACEHOLDERS};
 
 /// A kind of surprise, in one column if it concerns cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +29,8 @@ pub(super) enum What {
     /// A cell that is not text, in a column whose first cells are all empty. It is written as a
     /// string.
     Unseen,
+    /// A cell with blanks around its value, of which an id or another part of an address is made.
+    Blanks,
     /// A cell with text after its closing quote.
     Tail,
     /// A row of very many lines. The value is their number.
@@ -39,6 +41,8 @@ pub(super) enum What {
     Sequence,
     /// A row that repeats the header, and is left out.
     Header,
+    /// A row whose cells are all empty, which is left out.
+    Empty,
 }
 
 impl What {
@@ -48,11 +52,13 @@ impl What {
             What::Misfit(_) => "type_misfit",
             What::Placeholder(_) => PLACEHOLDERS,
             What::Unseen => "type_unseen",
+            What::Blanks => "blanks_in_key",
             What::Tail => "text_after_quote",
             What::Long => "long_row",
             What::Stray => "quote_in_cell",
             What::Sequence => "escape_kept",
             What::Header => "repeated_header",
+            What::Empty => EMPTY_ROWS,
         }
     }
 }
@@ -67,7 +73,7 @@ impl Surprise {
             What::Wider(ColumnType::Integer) => format!(
                 "the first rows have whole numbers, {place} has {value:?}, which is sent as a number, too; a field that was \
                  mapped for whole numbers indexes only the whole part: give option `schema={column}:float`, or the \
-                 mapping that `inrush mapping` finds"
+                 mapping that `inrush mapping` finds; codes need option `schema={column}:string`"
             ),
             What::Wider(column_type) => format!(
                 "the first rows have {}, {place} has {value:?}, which is sent as a date with its time; say so with \
@@ -90,7 +96,15 @@ impl Surprise {
             What::Unseen => format!(
                 "the first rows are empty in this column, so it was read as text; {place} has {value:?}, which is sent as a \
                  string; give its type, as in option `schema={column}:{}`",
-                narrowest(value.as_bytes())
+                match narrowest(value.as_bytes()) {
+                    // Only a number with a comma is no text where it was noted.
+                    ColumnType::String => ColumnType::DecimalComma,
+                    other => other,
+                }
+            ),
+            What::Blanks => format!(
+                "{place} has {value:?}, and its blanks become a part of the document's id or another part of its address; \
+                 option `trim` leaves out blanks around cells"
             ),
             What::Tail => format!(
                 "in {row} text follows the closing quote of a cell, and was read as part of the cell; if quotes are escaped, \
@@ -109,6 +123,9 @@ impl Surprise {
                  a line end or a tab, as in a COPY of Postgres or as mysql writes in batch mode, give option `quote=none`"
             ),
             What::Header => format!("{row} repeats the header, as if files had been put together, and was left out"),
+            What::Empty => {
+                format!("{row} has only empty cells, as spreadsheets write it, and was left out")
+            }
         }
     }
 }

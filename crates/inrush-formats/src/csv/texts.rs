@@ -1,6 +1,7 @@
 //! The text of cells from which ids and similar values are made, if documents write the cells
 //! differently: `1` in a column of decimals is the number `1.0`, but the id `1`.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use inrush_core::DocMeta;
@@ -40,22 +41,30 @@ impl Texts {
         self.always
     }
 
-    /// One entry for each row of `data`.
-    pub(super) fn of_rows(&self, data: &[u8], layout: &Layout, nulls: &[String]) -> Vec<DocMeta> {
-        let mut rows = Rows { texts: self, nulls, row: Vec::new(), all: Vec::new() };
+    /// One entry for each row of `data` that begins at one of `starts`.
+    pub(super) fn of_rows(
+        &self,
+        data: &[u8],
+        starts: impl Iterator<Item = usize>,
+        layout: &Layout,
+        nulls: &[String],
+    ) -> Vec<DocMeta> {
+        let mut rows = Rows { texts: self, nulls, starts: starts.peekable(), row: Vec::new(), all: Vec::new() };
         scan_rows(data, layout, &mut rows);
         rows.all
     }
 }
 
-struct Rows<'a> {
+struct Rows<'a, I: Iterator<Item = usize>> {
     texts: &'a Texts,
     nulls: &'a [String],
+    /// Where the rows begin that count.
+    starts: Peekable<I>,
     row: Vec<(Arc<str>, String)>,
     all: Vec<DocMeta>,
 }
 
-impl RowSink for Rows<'_> {
+impl<I: Iterator<Item = usize>> RowSink for Rows<'_, I> {
     fn cell(&mut self, index: usize, contents: &[u8]) {
         if let Some(Some(name)) = self.texts.columns.get(index)
             && !is_null(self.nulls, contents)
@@ -66,8 +75,11 @@ impl RowSink for Rows<'_> {
         }
     }
 
-    fn row(&mut self, _: Row) -> bool {
-        self.all.push(DocMeta::default().with_texts(std::mem::take(&mut self.row)));
+    fn row(&mut self, row: Row) -> bool {
+        let texts = std::mem::take(&mut self.row);
+        if self.starts.next_if_eq(&row.start).is_some() {
+            self.all.push(DocMeta::default().with_texts(texts));
+        }
         true
     }
 }

@@ -4,11 +4,12 @@ use memchr::memchr2;
 
 use super::dialect::{Dialect, Layout, is_rule};
 use super::infer::{FirstRow, column_names, first_row};
-use super::options::{Context, CsvOptions, Header};
+use super::options::{Context, CsvOptions, Header, has_blanks_around};
 use super::row::line_end;
 use super::value::{ColumnType, narrowest};
 use crate::cut::Boundary;
 use crate::input::Input;
+use crate::warnings::{BLANKS_IN_NAMES, EMPTY_ROWS};
 
 /// Text that was removed from the beginning of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +57,8 @@ fn first_line(input: &mut Input) -> usize {
 pub(super) struct Top<'a> {
     /// The names of the columns.
     pub(super) names: Vec<String>,
+    /// Whether the file has each of them in its first row.
+    pub(super) named: Vec<bool>,
     /// The cells of a header, and its text where the file has it.
     pub(super) cells: Vec<Vec<u8>>,
     pub(super) header: Option<&'a [u8]>,
@@ -70,9 +73,15 @@ pub(super) fn top<'a>(sample: &'a [u8], dialect: Dialect, context: &Context<'_>)
         let cells = names.iter().map(|name| name.clone().into_bytes()).collect();
         return Ok(Top { names: names.clone(), cells, ..Top::default() });
     }
-    let Some(first) = first_row(sample, &layout) else { return Ok(Top::default()) };
+    let Some((first, empty)) = first_row(sample, &layout) else { return Ok(Top::default()) };
     if context.options.header == Header::Numbered {
         return Ok(Top { names: (1..=first.cells.len()).map(|i| format!("c{i}")).collect(), ..Top::default() });
+    }
+    if empty > 0 {
+        context.warnings.add(context.source, EMPTY_ROWS, "", empty, || {
+            "a row above the names of the columns has only empty cells, as spreadsheets write it, and was left out"
+                .to_owned()
+        });
     }
     let FirstRow { cells, start, end, next, unclosed } = first;
     let names = header_names(cells.clone(), unclosed, context)?;
@@ -80,6 +89,7 @@ pub(super) fn top<'a>(sample: &'a [u8], dialect: Dialect, context: &Context<'_>)
     // A column without a name is an edge of a table in Markdown.
     let has_edges = |row: &FirstRow| row.cells.iter().zip(&cells).all(|(a, b)| a.is_empty() == b.is_empty());
     let rule = below
+        .map(|(row, _)| row)
         .filter(|row| row.cells.len() == names.len() && has_edges(row) && is_rule(row.cells.iter().map(Vec::as_slice)));
     if rule.is_some() {
         context.warnings.add(context.source, "rule_below_header", "", 1, || {
@@ -89,9 +99,10 @@ pub(super) fn top<'a>(sample: &'a [u8], dialect: Dialect, context: &Context<'_>)
     let rows_start = next + rule.map_or(0, |row| row.next);
     // A file whose header is missing may repeat its first row.
     let is_header = cells.iter().all(|cell| cell.is_empty() || narrowest(cell) == ColumnType::String);
+    let named = cells.iter().map(|cell| !cell.trim_ascii().is_empty()).collect();
     match is_header {
-        true => Ok(Top { names, cells, header: Some(&sample[start..end]), rows_start }),
-        false => Ok(Top { names, rows_start, ..Top::default() }),
+        true => Ok(Top { names, named, cells, header: Some(&sample[start..end]), rows_start }),
+        false => Ok(Top { names, named, rows_start, ..Top::default() }),
     }
 }
 
@@ -180,6 +191,15 @@ fn header_names(cells: Vec<Vec<u8>>, unclosed: bool, context: &Context<'_>) -> R
     let header = cells.into_iter().map(String::from_utf8).collect::<Result<Vec<_>, _>>().map_err(|_| {
         "the header is not UTF-8; give the file's encoding with option `charset`, such as windows-1252".to_owned()
     })?;
+    let mut padded = header.iter().filter(|name| has_blanks_around(name.as_bytes()));
+    if let Some(first) = padded.next() {
+        context.warnings.add(context.source, BLANKS_IN_NAMES, "", 1 + padded.count() as u64, || {
+            format!(
+                "the name of a column has blanks around it, {first:?}, and so has that of its field; option `trim` \
+                 leaves out blanks around names and cells"
+            )
+        });
+    }
     let (names, duplicates) = column_names(&header);
     for name in duplicates {
         context.warnings.add(context.source, "duplicate_column", &name, 1, || {

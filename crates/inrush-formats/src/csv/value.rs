@@ -1,6 +1,7 @@
 //! The types of cells, and how cells are written as JSON.
 
 use std::fmt;
+use std::net::Ipv4Addr;
 use std::str::FromStr;
 
 use inrush_core::date_forms::{DayOrder, Moment};
@@ -217,11 +218,16 @@ pub(super) fn push_wider(out: &mut Vec<u8>, column_type: ColumnType, comma: bool
     let wider = match column_type {
         // A number too long for an integer may well be an id, of which a server would keep 15
         // digits.
-        ColumnType::Integer if !is_whole(cell) => ColumnType::Float.with_comma(comma),
+        ColumnType::Integer if !is_whole(cell) && !is_address(cell) => ColumnType::Float.with_comma(comma),
         ColumnType::Date => ColumnType::Timestamp,
         _ => return None,
     };
     push_value(out, wider, false, cell).then_some(wider)
+}
+
+/// Whether the cell has digits alone, and zeros before the others: a code.
+pub(super) fn has_leading_zeros(cell: &[u8]) -> bool {
+    is_whole(cell) && !is_integer(cell) && float_shape(cell).is_none()
 }
 
 /// Whether the cell is a whole number in JSON's form that fits no integer type. It is text, unless
@@ -434,10 +440,33 @@ fn with_dot(cell: &[u8]) -> Option<Vec<u8>> {
     (is_number && number.len() > sign.len()).then_some(number)
 }
 
+/// Appends a whole number with something between its groups of digits, without it: `1.234` is
+/// `1234` where numbers have a comma before their fraction. Returns `false` for every other cell.
+pub(super) fn push_groups(out: &mut Vec<u8>, cell: &[u8]) -> bool {
+    let may_be = matches!(cell.first(), Some(b'-' | b'0'..=b'9')) && !cell.contains(&b',') && !is_address(cell);
+    let number = if may_be { with_dot(cell) } else { None };
+    let Some(number) = number.filter(|number| is_integer(number)) else { return false };
+    out.extend_from_slice(&number);
+    true
+}
+
+/// As [`push_groups`], for cells of a column without a declared type. Only dots are between groups:
+/// digits with blanks may well be an id.
+pub(super) fn push_dotted(out: &mut Vec<u8>, cell: &[u8]) -> bool {
+    cell.iter().all(|byte| matches!(byte, b'-' | b'.' | b'0'..=b'9')) && push_groups(out, cell)
+}
+
+/// Whether the cell is an address of IPv4, as `192.168.178.100`: four numbers up to 255, which have
+/// no zeros before them.
+fn is_address(cell: &[u8]) -> bool {
+    std::str::from_utf8(cell).is_ok_and(|text| text.parse::<Ipv4Addr>().is_ok())
+}
+
 /// As [`narrowest`], where numbers have a comma before their fraction. A dot is between groups of
-/// digits then, and a cell such as `1.234` is text without a column that shows what it means.
+/// digits then: `1.234` is a whole number, and `1.5` is text.
 pub(super) fn narrowest_with_comma(cell: &[u8]) -> ColumnType {
     match narrowest(cell) {
+        ColumnType::Float | ColumnType::String if push_dotted(&mut Vec::new(), cell) => ColumnType::Integer,
         ColumnType::Float => ColumnType::String,
         ColumnType::String if cell.contains(&b',') && is_comma_number(cell) => ColumnType::DecimalComma,
         other => other,
@@ -628,13 +657,49 @@ mod tests {
             let found = push_wider(&mut out, column_type, true, cell.as_bytes());
             found.map(|wider| (wider, String::from_utf8(out).unwrap()))
         };
-        for (cell, expected) in [("1.234", "1234.0"), ("1,5", "1.5"), ("-1.234,5", "-1234.5")] {
+        for (cell, expected) in [("1,5", "1.5"), ("-1.234,5", "-1234.5")] {
             assert_eq!(wider(Integer, cell), Some((DecimalComma, expected.to_owned())), "{cell}");
         }
-        for cell in ["1.5", "0.815", "1e3", "007", "18446744073709551616", "x"] {
+        for cell in ["1.5", "0.815", "1e3", "007", "18446744073709551616", "192.168.178.100", "x"] {
             assert_eq!(wider(Integer, cell), None, "{cell}");
         }
         assert_eq!(wider(Date, "2024-01-01 10:00"), Some((Timestamp, "\"2024-01-01T10:00\"".to_owned())));
+    }
+
+    #[test]
+    fn a_whole_number_with_groups_of_digits_is_a_whole_number_where_numbers_have_a_comma() {
+        for (cell, expected) in [
+            ("1.234", Some("1234")),
+            ("-12.345.678", Some("-12345678")),
+            ("1.234.567.890", Some("1234567890")),
+            ("1.001.002.003", Some("1001002003")),
+            ("1.2345", None),
+            ("0.815", None),
+            ("1,234", None),
+            ("18.446.744.073.709.551.616", None),
+            ("1.234 567", None),
+            ("10.0.0.1", None),
+            ("192.168.178.100", None),
+        ] {
+            let mut out = Vec::new();
+            let pushed = push_dotted(&mut out, cell.as_bytes());
+            assert_eq!(pushed.then(|| String::from_utf8(out).unwrap()).as_deref(), expected, "{cell}");
+            assert_eq!(narrowest_with_comma(cell.as_bytes()) == Integer, expected.is_some(), "{cell}");
+        }
+        // Only a declared number has them.
+        for (cell, expected) in [("1'234", "1234"), ("732 829 320", "732829320"), ("12\u{202f}345", "12345")] {
+            let mut out = Vec::new();
+            assert!(push_groups(&mut out, cell.as_bytes()) && out == expected.as_bytes(), "{cell}");
+            assert!(!push_dotted(&mut Vec::new(), cell.as_bytes()), "{cell}");
+            assert_eq!(narrowest_with_comma(cell.as_bytes()), TEXT, "{cell}");
+        }
+        assert!(!push_groups(&mut Vec::new(), b"192.168.178.100"));
+        assert!(has_leading_zeros(b"01067") && has_leading_zeros(b"-007"));
+        assert!(
+            !["0", "10", "0.5", "18446744073709551616", "00x", ""]
+                .iter()
+                .any(|cell| has_leading_zeros(cell.as_bytes()))
+        );
     }
 
     #[test]

@@ -17,7 +17,13 @@ pub(super) struct Pattern {
 
 impl Pattern {
     pub(super) fn new(pattern: &str, options: &CsvOptions, texts: &[String]) -> Result<Self, String> {
-        let regex = Regex::new(pattern).map_err(|e| e.to_string())?;
+        let regex = Regex::new(pattern).map_err(|error| match error.to_string() {
+            text if text.contains("invalid capture group character") => format!(
+                "{text}\nthe name of a group has letters, digits and _; option `rename=NAME=OTHER` makes another name \
+                 of it, and option `timestamp=NAME` @timestamp"
+            ),
+            text => text,
+        })?;
         let (groups, names): (Vec<usize>, Vec<&str>) =
             regex.capture_names().enumerate().filter_map(|(i, name)| Some((i, name?))).unzip();
         if names.is_empty() {
@@ -87,6 +93,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_said_before_a_line_is_read() {
         assert!(parse("(", &[], "").unwrap_err().contains("unclosed group"));
+        assert!(parse("(?<@timestamp>.)", &[], "").unwrap_err().contains("option `timestamp=NAME` @timestamp"));
         assert!(parse("(x)", &[], "").unwrap_err().contains("(?<name>"));
         assert!(parse("(?<a>x)", &[("b", ColumnType::Integer)], "").unwrap_err().contains("fields are a"));
     }

@@ -36,6 +36,15 @@ impl Formulas {
         *counts.entry(column).or_default() += 1;
     }
 
+    /// Forgets formulas without a value if others have one. LibreOffice stores none for an empty
+    /// text.
+    pub(super) fn of_open_document(mut self) -> Self {
+        if self.calculated {
+            self.missing.clear();
+        }
+        self
+    }
+
     /// The columns with formulas that have no value, and the numbers of these.
     pub(super) fn missing(&self) -> impl Iterator<Item = (u32, u64)> {
         self.missing.iter().map(|(column, count)| (*column, *count))

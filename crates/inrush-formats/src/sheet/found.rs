@@ -14,8 +14,26 @@ pub(super) struct Found {
     /// The rows in order.
     pub(super) rows: Vec<Row>,
     pub(super) formulas: Formulas,
+    /// Cells that are merged with others below them.
+    pub(super) merged: Vec<Merged>,
     /// Whether the workbook asks the program that opens it to calculate.
     pub(super) asks_to_calculate: bool,
+}
+
+/// Cells of a column that are merged over several rows. Only the first one has a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Merged {
+    pub(super) column: u32,
+    /// The rows, from 0.
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+impl Merged {
+    /// Of an area, unless it is in one row.
+    pub(super) fn of((first, last): (u32, u32), column: u32) -> Option<Merged> {
+        (first < last).then_some(Merged { column, first, last })
+    }
 }
 
 /// Collects cells into rows.

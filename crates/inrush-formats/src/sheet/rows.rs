@@ -10,12 +10,12 @@ use inrush_core::{DocBlock, DocMeta, FieldType};
 
 use super::cell::{Cell, EXACT_MAX, Row};
 use super::formulas::Formulas;
-use super::found::Found;
+use super::found::{Found, Merged};
 use crate::buffer::BufferPool;
 use crate::csv::{Header, column_names};
 use crate::json_string::push_escaped;
 use crate::state::Reading;
-use crate::warnings::{FRACTIONS, Warnings, fractions_of};
+use crate::warnings::{FIRST_TEXT, FRACTIONS, TITLE, Warnings, fractions_of, title_of};
 use crate::{too_large, too_large_head};
 
 /// The first day without a date in spreadsheets, counted from 1900, and from 1904.
@@ -30,9 +30,13 @@ struct Column {
     /// Whether some number is not whole, or too large to be exact. Then all numbers get a decimal
     /// point, because a server without a mapping decides the field's type by the first value.
     fractions: bool,
-    /// Whether some number is shown with zeros before it. Then all numbers are text, as in a CSV of
-    /// the sheet.
+    /// Whether some number is shown as other text than its digits, mostly with zeros before it.
+    /// Then all numbers are text, as in a CSV of the sheet.
     codes: bool,
+    /// Cells with such a format and the letters of the longest, and numbers without one and the
+    /// digits of the shortest.
+    formatted: (u64, usize),
+    numbers: (u64, usize),
     /// Whether some date has a time of day.
     times: bool,
     /// The name, if the original text of the cells is kept.
@@ -54,7 +58,7 @@ pub(super) struct SheetWriter {
 impl SheetWriter {
     /// Reads the names from the header row. An empty name becomes `c` and the column's number.
     pub(super) fn new(found: Found, reading: &Reading, source: &str) -> Result<Self, String> {
-        let Found { mut rows, formulas, asks_to_calculate } = found;
+        let Found { mut rows, formulas, merged, asks_to_calculate } = found;
         let header = header(&mut rows, reading)?;
         let width = rows
             .iter()
@@ -73,10 +77,19 @@ impl SheetWriter {
                 format!("column {name:?} appears more than once; a number was added to the later ones")
             });
         }
+        warn_of_header(&rows, &given, &names, reading, source);
         warn_of_formulas(&formulas, asks_to_calculate, &names, source, &reading.warnings);
+        warn_of_merged(&merged, &rows, &names, source, &reading.warnings);
         let mut columns: Vec<Column> = names.into_iter().map(Column::new).collect();
         for (column, value) in rows.iter().flat_map(|row| &row.cells) {
             columns[*column as usize].see(value);
+        }
+        for column in columns.iter().filter(|column| column.has_other_numbers()) {
+            reading.warnings.add(source, "numbers_as_text", &column.name, column.numbers.0, || {
+                "some cells have a format that shows zeros or letters with the number, such as 007, and more are plain numbers: all of \
+                 the column are text, as the sheet shows them; give them one format in a spreadsheet program"
+                    .to_owned()
+            });
         }
         for column in columns.iter_mut().filter(|column| column.fractions && reading.texts.contains(&column.name)) {
             column.kept = Some(Arc::from(column.name.as_str()));
@@ -211,6 +224,52 @@ fn header(rows: &mut Vec<Row>, reading: &Reading) -> Result<Vec<(u32, Cell)>, St
     })
 }
 
+/// The most rows of a title and its blank lines above the names.
+const TITLE_ROWS_MAX: usize = 20;
+
+/// Warns where a row below the names may have the names.
+fn warn_of_header(rows: &[Row], given: &[String], names: &[String], reading: &Reading, source: &str) {
+    let (Header::FirstRow, [first, rest @ ..]) = (&reading.options.csv.header, rows) else { return };
+    let remedy = |row: &Row| {
+        format!("name the row with the names with option `header_row`, such as option `header_row={}`", row.number + 1)
+    };
+    let mut has_values = vec![false; given.len()];
+    for (column, _) in rows.iter().flat_map(|row| &row.cells) {
+        has_values[*column as usize] = true;
+    }
+    let with_values = given.iter().zip(&has_values).filter(|(_, has)| **has);
+    // The names are texts, and most columns have one.
+    let columns = with_values.clone().count();
+    let is_text = |(_, cell): &(u32, Cell)| matches!(cell, Cell::Text(_));
+    let has_names = |row: &&Row| 2 * row.cells.len() > columns && row.cells.iter().all(is_text);
+    let names_row = rows.iter().take(TITLE_ROWS_MAX).find(has_names).unwrap_or(first);
+    let title = title_of(with_values.map(|(name, _)| !name.trim().is_empty()), &remedy(names_row));
+    if let Some(message) = title.filter(|_| reading.options.sheet.header_row.is_none()) {
+        reading.warnings.add(source, TITLE, "", 1, || message);
+        return;
+    }
+    // The numbers and dates of each column below the first row, and whether it has others.
+    let mut below = vec![(0_u64, false); given.len()];
+    for (column, value) in rest.iter().flat_map(|row| &row.cells) {
+        let (values, others) = &mut below[*column as usize];
+        match value {
+            Cell::Whole(_) | Cell::Number(_) | Cell::Code(_) | Cell::Moment(_) => *values += 1,
+            Cell::Text(_) | Cell::Truth(_) => *others = true,
+            Cell::Error(_) => {}
+        }
+    }
+    for (column, value) in &first.cells {
+        if let (Cell::Text(_), (1.., false)) = (value, below[*column as usize]) {
+            reading.warnings.add(source, FIRST_TEXT, &names[*column as usize], 1, || {
+                format!(
+                    "only the first row has text, the others have numbers or dates; if that row has the names, {}",
+                    remedy(first)
+                )
+            });
+        }
+    }
+}
+
 fn warn_of_formulas(formulas: &Formulas, asks: bool, names: &[String], source: &str, warnings: &Warnings) {
     let name = |column: u32| names.get(column as usize).cloned().unwrap_or_else(|| format!("c{}", column + 1));
     for (column, count) in formulas.missing() {
@@ -227,6 +286,26 @@ fn warn_of_formulas(formulas: &Formulas, asks: bool, names: &[String], source: &
     }
 }
 
+/// Warns of cells that have no value because they are merged with one above them.
+fn warn_of_merged(merged: &[Merged], rows: &[Row], names: &[String], source: &str, warnings: &Warnings) {
+    let value_at = |row: u32, column: u32| {
+        let row = &rows[rows.binary_search_by_key(&row, |row| row.number).ok()?];
+        row.cells.binary_search_by_key(&column, |(column, _)| *column).ok()
+    };
+    for Merged { column, first, last } in merged {
+        let Some(name) = names.get(*column as usize).filter(|_| value_at(*first, *column).is_some()) else { continue };
+        let up_to = |number: u32| rows.partition_point(|row| row.number <= number) as u64;
+        let covered = up_to(*last) - up_to(*first);
+        if covered > 0 {
+            warnings.add(source, "merged_cells", name, covered, || {
+                "cells are merged over several rows, and only the first row has their value: the field is left out in the \
+                 others; split the cells and fill them in a spreadsheet program"
+                    .to_owned()
+            });
+        }
+    }
+}
+
 /// Why a cell was not written as its type.
 enum Unwritten {
     /// It is an error or not a number.
@@ -240,16 +319,34 @@ impl Column {
         let mut prefix = vec![b'"'];
         push_escaped(&mut prefix, name.as_bytes());
         prefix.extend_from_slice(b"\":");
-        Column { prefix, name, fractions: false, codes: false, times: false, kept: None }
+        let (formatted, numbers) = ((0, 0), (0, usize::MAX));
+        Column { prefix, name, fractions: false, codes: false, formatted, numbers, times: false, kept: None }
     }
 
     fn see(&mut self, value: &Cell) {
         match value {
+            Cell::Code(shown) => self.formatted = (self.formatted.0 + 1, self.formatted.1.max(shown.len())),
+            Cell::Whole(number) => self.see_number(number.to_string().len()),
+            Cell::Number(number) => self.see_number(number.to_string().len()),
+            _ => {}
+        }
+        match value {
             Cell::Number(number) => self.fractions |= number.fract() != 0.0 || number.abs() > EXACT_MAX,
-            Cell::Code(_) => self.codes = true,
+            Cell::Code(shown) => self.codes |= plain(shown).is_none(),
             Cell::Moment(time) => self.times |= is_date(time) && has_date(time) && time_of_day(time) != (0, 0, 0, 0),
             _ => {}
         }
+    }
+
+    fn see_number(&mut self, digits: usize) {
+        self.numbers = (self.numbers.0 + 1, self.numbers.1.min(digits));
+    }
+
+    /// Whether most numbers are text without being codes: some have a fraction, or fewer digits. A
+    /// file of OpenDocument has no format of a code that begins with another digit.
+    fn has_other_numbers(&self) -> bool {
+        let are_unlike = self.fractions || self.numbers.1 < self.formatted.1;
+        self.codes && self.formatted.0 < self.numbers.0 && are_unlike
     }
 
     /// The text of a whole number in a column with decimals, as the sheet shows it, if it is kept.
@@ -259,6 +356,7 @@ impl Column {
         let text = match value {
             Cell::Whole(number) => number.to_string(),
             Cell::Number(number) if number.fract() == 0.0 && number.abs() <= EXACT_MAX => (*number as i64).to_string(),
+            Cell::Code(shown) => shown.as_ref().to_owned(),
             _ => return None,
         };
         Some((Arc::clone(name), text))
@@ -294,6 +392,12 @@ impl Column {
             }
             Cell::Number(number) if self.fractions => push_float(*number, out),
             Cell::Number(number) => push_number(*number, out),
+            Cell::Code(shown) if !self.codes => {
+                out.extend_from_slice(shown.as_bytes());
+                if self.fractions {
+                    out.extend_from_slice(b".0");
+                }
+            }
             Cell::Truth(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
             Cell::Text(text) | Cell::Code(text) => {
                 out.push(b'"');
@@ -318,6 +422,11 @@ impl Column {
     fn push_time(&self, time: &ExcelDateTime, out: &mut Vec<u8>) {
         push_moment(time, self.times, out);
     }
+}
+
+/// The number that is shown as its digits, without zeros before it.
+fn plain(shown: &str) -> Option<i64> {
+    shown.parse().ok().filter(|number: &i64| number.to_string() == shown)
 }
 
 /// Appends a date, with its time if `times` says so; a time without a date; or a duration.
@@ -407,4 +516,49 @@ fn push_whole(number: i64, out: &mut Vec<u8>) {
 
 fn push_float(number: f64, out: &mut Vec<u8>) {
     out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::FormatOptions;
+
+    /// The warnings of a sheet with these texts, empty ones left out, and these merged cells.
+    fn warnings(rows: &[&[&str]], merged: Vec<Merged>) -> Vec<String> {
+        let cells = |row: &[&str]| {
+            let texts = row.iter().enumerate().filter(|(_, text)| !text.is_empty());
+            texts.map(|(at, text)| (at as u32, Cell::Text((*text).into()))).collect()
+        };
+        let rows = rows.iter().enumerate().map(|(at, row)| Row { number: at as u32, cells: cells(row) });
+        let rows = rows.filter(|row: &Row| !row.cells.is_empty()).collect();
+        let found = Found { rows, formulas: Formulas::default(), merged, asks_to_calculate: false };
+        let reading = Reading::new(FormatOptions::default(), Warnings::default());
+        SheetWriter::new(found, &reading, "book").unwrap();
+        reading.warnings.list().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_row_with_the_names_is_the_one_that_is_named() {
+        let title: [&[&str]; 5] = [
+            &["Articles"],
+            &["of 1 May", "", "", "draft"],
+            &[],
+            &["no", "name", "price", "sold"],
+            &["1", "a", "2", "x"],
+        ];
+        let told = warnings(&title, Vec::new());
+        assert!(told.len() == 1 && told[0].contains("has 1 of 4, as a title has"), "{told:?}");
+        assert!(told[0].ends_with("such as option `header_row=4`"), "{told:?}");
+    }
+
+    #[test]
+    fn cells_that_are_merged_with_one_above_them_are_told() {
+        let rows: [&[&str]; 5] = [&["group", "name"], &["a", "1"], &["", "2"], &["", "3"], &["b", "4"]];
+        let merged = |column, first, last| Merged { column, first, last };
+        let told = warnings(&rows, vec![merged(0, 1, 3), merged(1, 4, 9), merged(7, 1, 2), merged(0, 2, 3)]);
+        assert!(told.len() == 1 && told[0].contains("column group: cells are merged over several rows"), "{told:?}");
+        assert!(told[0].ends_with("(2 times)"), "{told:?}");
+        // A title is above the names.
+        assert_eq!(warnings(&rows, vec![merged(0, 0, 0), merged(1, 0, 1)]), [""; 0]);
+    }
 }

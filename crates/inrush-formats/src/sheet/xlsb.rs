@@ -10,7 +10,7 @@ use zip::ZipArchive;
 
 use super::codes::Zeros;
 use super::formulas::{Formulas, Stored};
-use super::found::{Found, Rows};
+use super::found::{Found, Merged, Rows};
 use crate::catch_panic::{guarded, text};
 
 /// Reads a sheet of the workbook `data`.
@@ -19,7 +19,8 @@ pub(super) fn rows(book: &mut Xlsb<Cursor<Bytes>>, data: &Bytes, sheet: &str) ->
     // What cannot be understood here is no reason to lose the values.
     let mut pending = guarded(|| Ok(positions(book, sheet))).unwrap_or_default();
     let zeros = zeros(data).unwrap_or_default();
-    let codes = if zeros.is_empty() { HashMap::new() } else { codes(data, sheet, &zeros).unwrap_or_default() };
+    let cells = sheet_part(data, sheet).unwrap_or_default();
+    let codes = if zeros.is_empty() { HashMap::new() } else { codes(&cells, &zeros).unwrap_or_default() };
     let mut reader = book.worksheet_cells_reader(sheet).map_err(text)?;
     while let Some(cell) = reader.next_cell().map_err(text)? {
         let (row, column) = cell.get_position();
@@ -31,7 +32,7 @@ pub(super) fn rows(book: &mut Xlsb<Cursor<Bytes>>, data: &Bytes, sheet: &str) ->
         rows.add_shown(row, column, cell.get_value().clone(), zeros);
     }
     pending.into_iter().for_each(|(_, column)| formulas.see(column, Stored::Missing));
-    Ok(Found { rows: rows.finish(), formulas, asks_to_calculate: false })
+    Ok(Found { rows: rows.finish(), formulas, merged: merged(&cells), asks_to_calculate: false })
 }
 
 /// Rows and columns of formulas.
@@ -117,8 +118,8 @@ fn zeros(data: &Bytes) -> Option<HashMap<u32, Zeros>> {
     Some(found)
 }
 
-/// The styles with zeros of the cells of a sheet, by row and column.
-fn codes(data: &Bytes, sheet: &str, zeros: &HashMap<u32, Zeros>) -> Option<HashMap<(u32, u32), u32>> {
+/// The part with the cells of a sheet.
+fn sheet_part(data: &Bytes, sheet: &str) -> Option<Vec<u8>> {
     let book = part(data, "xl/workbook.bin")?;
     // BrtBundleSh: state, id, relation, name.
     let relation = Records(&book).filter(|(kind, _)| *kind == 0x009C).find_map(|(_, contents)| {
@@ -130,8 +131,20 @@ fn codes(data: &Bytes, sheet: &str, zeros: &HashMap<u32, Zeros>) -> Option<HashM
     let own = relations.split("<Relationship ").find(|one| one.contains(&format!("Id=\"{relation}\"")))?;
     let target = own.split_once("Target=\"")?.1.split('"').next()?;
     let path = target.strip_prefix('/').map_or_else(|| format!("xl/{target}"), str::to_owned);
+    part(data, &path)
+}
+
+/// The cells that are merged over several rows (BrtMergeCell).
+fn merged(cells: &[u8]) -> Vec<Merged> {
+    let areas = Records(cells).filter(|(kind, _)| *kind == 0x00B0);
+    let rows = |area| Merged::of((number(area, 0)?, number(area, 4)?), number(area, 8)?);
+    areas.filter_map(|(_, area)| rows(area)).collect()
+}
+
+/// The styles with zeros of the cells of a sheet, by row and column.
+fn codes(cells: &[u8], zeros: &HashMap<u32, Zeros>) -> Option<HashMap<(u32, u32), u32>> {
     let (mut row, mut found) = (0, HashMap::new());
-    for (kind, contents) in Records(&part(data, &path)?) {
+    for (kind, contents) in Records(cells) {
         match kind {
             0x0000 => row = number(contents, 0)?,
             // Numbers, also of formulas. The style takes three bytes.
@@ -145,4 +158,19 @@ fn codes(data: &Bytes, sheet: &str, zeros: &HashMap<u32, Zeros>) -> Option<HashM
         }
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_of_several_rows_are_merged_cells() {
+        let area = |rows: [u32; 2], columns: [u32; 2]| {
+            let places = [rows, columns].concat().into_iter().flat_map(u32::to_le_bytes);
+            [0xB0, 0x01, 16].into_iter().chain(places).collect::<Vec<u8>>()
+        };
+        let cells = [vec![0xB1, 0x01, 4, 2, 0, 0, 0], area([1, 3], [2, 2]), area([5, 5], [0, 1]), vec![0xB2, 0x01, 0]];
+        assert_eq!(merged(&cells.concat()), [Merged { column: 2, first: 1, last: 3 }]);
+    }
 }

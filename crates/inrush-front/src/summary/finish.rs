@@ -36,6 +36,7 @@ pub(super) fn rows(report: &Report, rows: &mut Rows) {
 
 #[cfg(test)]
 mod tests {
+    use inrush_core::report::ErrorCount;
     use inrush_load::config::OldWrites;
     use inrush_load::{OldIndex, OldWritesReport, Status, Step, StepReport, SwapReport};
 
@@ -87,5 +88,14 @@ old writes      nothing was written to trips-1 during the load
         assert!(all.contains("alias           NOT moved") && all.contains("trips-1: not changed"), "{all}");
         assert!(all.contains("what next       DELETE /trips-2"), "{all}");
         assert!(problem(&report).unwrap().ends_with("warm: search 1 of 1 failed"));
+
+        // The dead letters have the simpler way, so it comes first.
+        (report.status, report.dead_letters) = (Status::Incomplete, Some("dead.ndjson".into()));
+        report.errors = vec![ErrorCount::new(400, "mapper_parsing_exception", "x", 1)];
+        let all = text(&report, false);
+        let (_, next) = all.split_once("what next ").unwrap();
+        let (first, then) = next.trim().split_once('\n').unwrap();
+        assert!(first.contains("--from-dead-letters dead.ndjson --alias trips`, which then moves"), "{all}");
+        assert!(then.trim().starts_with("otherwise DELETE /trips-2"), "{all}");
     }
 }

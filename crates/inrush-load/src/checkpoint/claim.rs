@@ -94,7 +94,9 @@ impl Opened {
         if let Some(why) = problem.or(self.unusable.take()) {
             let indices = self.saved.take().map(|saved| saved.indices).unwrap_or_default();
             match change {
-                IndexChange::Gone(_) => tracing::warn!("{why}; this run loads from the beginning"),
+                IndexChange::Gone(_) => {
+                    tracing::warn!("{why}; this run loads from the beginning");
+                }
                 IndexChange::Same | IndexChange::Changed(_) => {
                     abandoned = abandoned.or(Some(Abandoned { why, indices }));
                 }
@@ -236,6 +238,7 @@ impl Opened {
 fn allow_reload(config: &LoadConfig, source_has_ids: bool, why: &str) -> Result<(), LoadError> {
     let with_ids = config.id.is_some() || config.id_from.is_some() || source_has_ids;
     if with_ids || config.create.recreate || config.finish.swap.is_some() {
+        // Of the log only: this run makes up for the earlier one.
         tracing::warn!("{why}; this run loads from the beginning");
         return Ok(());
     }

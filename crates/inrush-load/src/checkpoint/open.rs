@@ -21,6 +21,7 @@ use crate::cutover::Noted;
 use crate::dead_letter::{SavedLetters, SyncPoint, Unsynced};
 use crate::error::LoadError;
 use crate::event::Event;
+use crate::told::Told;
 
 /// The state of a job before it begins.
 pub(crate) struct Opened {
@@ -37,8 +38,8 @@ pub(crate) struct Opened {
 }
 
 /// Room for what a checkpoint learns of the index between [`Opened::reserve`] and
-/// [`Opened::begin`], bytes: its name, UUID, size and count.
-const INDEX_BYTES: usize = 4 << 10;
+/// [`Opened::begin`], bytes: its name, UUID, size, count and fields with vectors.
+const INDEX_BYTES: usize = 8 << 10;
 
 /// Finds the job's checkpoint and locks it. `None` where the load keeps no checkpoints.
 ///
@@ -63,9 +64,9 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         if folder.required || config.resume || config.once {
             return Err(refuse(format!("{why}; {remedy}")));
         }
-        tracing::warn!(
+        config.told.warn(format!(
             "{why}; this load keeps no checkpoints and cannot be resumed; name another folder with option `state`"
-        );
+        ));
         Ok(None)
     };
     let state = match CheckpointFile::open(&path, &job.key()) {
@@ -93,7 +94,7 @@ pub(crate) fn open(config: &LoadConfig, source: &dyn Source) -> Result<Option<Op
         return Ok(Some(Opened::once(state, job, found)));
     }
     if !config.resume {
-        warn_of_earlier_run(found, &job);
+        warn_of_earlier_run(&config.told, found, &job);
         return Ok(Some(Opened::new(state, job, None)));
     }
     Opened::resumed(state, job, found, &path).map(Some)
@@ -120,20 +121,21 @@ fn check_no_checkpoints(config: &LoadConfig, is_query: bool) -> Result<(), LoadE
 }
 
 /// Warns that this run starts from the beginning although an interrupted run left a checkpoint.
-fn warn_of_earlier_run(found: Result<Option<Saved>, String>, job: &Job) {
+fn warn_of_earlier_run(told: &Told, found: Result<Option<Saved>, String>, job: &Job) {
     match found {
         Ok(None) => {}
         Ok(Some(saved)) => {
             let index = saved.swap.map(|noted| format!("; its index {} is kept", noted.index()));
             let resumable = saved.job.differences(job).is_empty();
+            // Of the log only: this run makes up for the earlier one.
             tracing::warn!(
-                "an earlier run of this load was interrupted after {} documents; this run starts from the beginning{}{}",
+                "an earlier run of this load has read {} documents and did not end complete; this run starts from the beginning{}{}",
                 saved.progress.counts.docs_read,
                 if resumable { " (option `resume` would continue it)" } else { "" },
                 index.unwrap_or_default()
             );
         }
-        Err(why) => tracing::warn!("{why}; a new checkpoint replaces it"),
+        Err(why) => told.warn(format!("{why}; a new checkpoint replaces it")),
     }
 }
 
@@ -155,6 +157,8 @@ pub(crate) struct FirstCheckpoint<'a> {
     pub(crate) started: Instant,
     /// Documents of the fixed index.
     pub(crate) before: Option<u64>,
+    /// Those of them with a vector, by field.
+    pub(crate) vectors_before: BTreeMap<String, u64>,
     /// The index of all documents, where one is known.
     pub(crate) index: Option<&'a str>,
     /// Its size.
@@ -246,6 +250,7 @@ impl Opened {
             runs: Vec::new(),
             seconds: 0.0,
             before: None,
+            vectors_before: BTreeMap::new(),
             before_each: BTreeMap::new(),
             sizes_before: BTreeMap::new(),
             indices: BTreeMap::new(),
@@ -296,20 +301,20 @@ impl Opened {
         transport: &Transport,
         first: FirstCheckpoint<'_>,
     ) -> Result<Option<(Arc<CheckpointFile>, Saved)>, LoadError> {
-        let FirstCheckpoint { run_id, before, index, sizes_before, letters, swap, .. } = first;
+        let FirstCheckpoint { run_id, before, vectors_before, index, sizes_before, letters, swap, .. } = first;
         let mut saved = self.first(run_id, &letters.saved, swap);
         if self.saved.is_none() {
-            (saved.before, saved.sizes_before) = (before, sizes_before);
+            (saved.before, saved.vectors_before, saved.sizes_before) = (before, vectors_before, sizes_before);
         }
         if let Some(index) = index
             && !saved.indices.contains_key(index)
         {
             if !saved.indices.is_empty() {
                 let before: Vec<&str> = saved.indices.keys().map(String::as_str).collect();
-                tracing::warn!(
+                config.told.warn(format!(
                     "documents go to {index} now; those of the interrupted run went to {}",
                     before.join(", ")
-                );
+                ));
             }
             saved.indices.insert(index.to_owned(), uuid(transport, index).await?);
         }
@@ -327,6 +332,6 @@ fn cannot_write(config: &LoadConfig, state: &CheckpointFile, error: &std::io::Er
     if config.state.as_ref().is_some_and(|folder| folder.required) || config.resume || config.once {
         return Err(refuse(format!("{why}; free disk space, or name another folder with option `state`")));
     }
-    tracing::warn!("{why}; this load cannot be resumed");
+    config.told.warn(format!("{why}; this load cannot be resumed"));
     Ok(())
 }

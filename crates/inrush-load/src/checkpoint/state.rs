@@ -32,6 +32,9 @@ pub(crate) struct Saved {
     pub(crate) seconds: f64,
     /// Documents of a fixed index before the first run, where they could be counted.
     pub(crate) before: Option<u64>,
+    /// Those of them with a vector, by field.
+    #[serde(default)]
+    pub(crate) vectors_before: BTreeMap<String, u64>,
     /// The same count for each index that a placeholder named.
     pub(crate) before_each: BTreeMap<String, Option<u64>>,
     /// Sizes of the indices before the first run, where the user may read them.

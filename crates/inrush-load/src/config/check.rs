@@ -294,8 +294,8 @@ impl LoadConfig {
             );
         }
         if self.id_from == Some(IdFrom::Position) && source.names.iter().any(|name| is_stream(name)) {
-            tracing::warn!(
-                "option `id_from=position` derives ids from the name of the source, and all streams have the same name, so another stream would replace the documents of this one; give option `id_from=content`, or load files"
+            self.told.warn(
+                "option `id_from=position` derives ids from the name of the source, and all streams have the same name, so another stream would replace the documents of this one; give option `id_from=content`, or load files",
             );
         }
         if let (Some(from), true) = (self.id_from, source.own_numbers) {
@@ -320,8 +320,8 @@ impl LoadConfig {
             );
         }
         if self.coalesce.is_some() && self.id.is_none() && self.id_from.is_none() && !source.has_ids {
-            tracing::warn!(
-                "option `coalesce` has no effect on documents without an id, and the documents of this source may have none; name the field of the id with option `id`"
+            self.told.warn(
+                "option `coalesce` has no effect on documents without an id, and the documents of this source may have none; name the field of the id with option `id`",
             );
         }
         if self.version.is_some() && self.id.is_none() && !source.has_ids {
@@ -404,8 +404,12 @@ impl LoadConfig {
     }
 }
 
-/// Whether the name stands for a stream: stdin, or the file that a shell puts in its place. A
-/// stream may have other content each time.
+/// Whether the name stands for a stream: stdin, a member of an archive on it, or the file that a
+/// shell puts in its place. A stream may have other content each time.
 fn is_stream(name: &str) -> bool {
-    name == "-" || name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/")
+    name == "-"
+        || name.starts_with("-/")
+        || name == "/dev/stdin"
+        || name.starts_with("/dev/fd/")
+        || name.starts_with("/proc/self/fd/")
 }

@@ -53,6 +53,24 @@ pub enum GraphTime {
     /// Once, after the last document, by a merge to one segment in each shard. Where the cluster
     /// or the index does not allow it, a warning says so, and they are built while loading.
     End,
+    /// As [`GraphTime::End`] for an index that the load creates from sources of at least
+    /// [`GraphTime::WAIT_FROM`] bytes, if the cluster allows it; otherwise as [`GraphTime::Load`].
+    Auto,
+}
+
+impl GraphTime {
+    /// Bytes of the sources from which on [`GraphTime::Auto`] builds graphs at the end. The
+    /// bound was not measured: it is to leave out loads of one segment.
+    pub const WAIT_FROM: u64 = 64 << 20;
+
+    /// Whether graphs of a new index wait for the end of a load of `bytes` bytes.
+    pub(crate) fn waits(self, bytes: Option<u64>) -> bool {
+        match self {
+            GraphTime::Load => false,
+            GraphTime::End => true,
+            GraphTime::Auto => bytes.is_some_and(|bytes| bytes >= GraphTime::WAIT_FROM),
+        }
+    }
 }
 
 /// A load without downtime. It writes into a new index, which replaces the index behind an alias in

@@ -42,6 +42,7 @@ use crate::progress::{ShowPhase, Step};
 use crate::report::{
     FinishReport, OldIndex, OldWritesReport, SettingsReport, SettingsRestored, Status, StepReport, SwapReport,
 };
+use crate::told::Told;
 
 /// How the user resumes an interrupted load.
 #[derive(Clone, Copy)]
@@ -89,6 +90,7 @@ pub struct Finishing {
     docs_read: u64,
     /// The load is judged not to be good enough. A resumed one would not see the reason again.
     is_refused: bool,
+    told: Told,
 }
 
 impl Finishing {
@@ -113,7 +115,13 @@ impl Finishing {
             is_left_to_others: false,
             docs_read: 0,
             is_refused: false,
+            told: Told::default(),
         }
+    }
+
+    /// With the place of warnings.
+    pub(crate) fn with_told(self, told: Told) -> Self {
+        Finishing { told, ..self }
     }
 
     /// With the time that a stopped load has for its end.
@@ -209,10 +217,11 @@ impl Finishing {
                 waiting.timeout = self.config.graph_timeout.unwrap_or(Duration::MAX);
                 goes_on = "the cluster continues the merge, and still builds graphs of vectors";
             }
+            let told = self.told.clone();
             let merge = async move {
                 let merged = force_merge::force_merge(&waiting, &names, segments, goes_on).await?;
                 Ok(match graphs {
-                    Some(without) => format!("{merged}{}", without.left(&waiting.transport).await),
+                    Some(without) => format!("{merged}{}", without.left(&waiting.transport, &told).await),
                     None => merged,
                 })
             };
@@ -407,7 +416,7 @@ impl Finishing {
             self.report.failure = Some(format!("{}: {why}", Step::Swap.name()));
             return;
         }
-        if let Err(refused) = size::check(&self.waiting.transport, &swapping).await {
+        if let Err(refused) = size::check(&self.waiting.transport, &swapping, &self.told).await {
             self.would_allow = refused.option;
             self.report.failure = Some(format!("{}: {}", Step::Swap.name(), refused.why));
             return;
@@ -506,7 +515,9 @@ impl Finishing {
             swapping.note_missing(transport, Missing { docs, letters: letters + others }).await
         };
         if let Err(error) = noted.await {
-            tracing::warn!("option `alias` with the dead letters will not move the alias to {index}, because {error}");
+            self.told.warn(format!(
+                "option `alias` with the dead letters will not move the alias to {index}, because {error}"
+            ));
         }
     }
 

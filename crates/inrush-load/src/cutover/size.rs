@@ -4,17 +4,18 @@ use inrush_cluster::api::stats;
 use inrush_cluster::transport::Transport;
 
 use super::swapping::Swapping;
+use crate::told::Told;
 
 /// Counts the documents of both indices and compares the counts.
 ///
 /// # Errors
 /// The new index is empty, or holds too few documents. The message has both counts and the remedy.
-pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<(), Refused> {
+pub(super) async fn check(transport: &Transport, swapping: &Swapping, told: &Told) -> Result<(), Refused> {
     let new = &swapping.noted.index;
     let docs = match stats::count_now(transport, new).await {
         Ok(docs) => docs,
         Err(error) if error.status() == Some(403) => {
-            tracing::warn!("the number of documents in {new} was not checked: {error}");
+            told.warn(format!("the number of documents in {new} was not checked: {error}"));
             return Ok(());
         }
         Err(error) => return Err(Refused { why: error.to_string(), option: None }),
@@ -24,7 +25,7 @@ pub(super) async fn check(transport: &Transport, swapping: &Swapping) -> Result<
         Some(old) => match stats::count(transport, &old.name).await {
             Ok(before) => Some((old.name.as_str(), before)),
             Err(error) => {
-                tracing::warn!("the number of documents in {new} was not compared with {}: {error}", old.name);
+                told.warn(format!("the number of documents in {new} was not compared with {}: {error}", old.name));
                 None
             }
         },

@@ -66,14 +66,14 @@ pub struct Swapping {
 /// The index behind the alias.
 pub(super) type Standing = Option<(String, Carrier)>;
 
-/// Decides the name of the new index before the first document, and sets it as the index of
-/// `config`. `earlier` is the state of an interrupted run.
+/// Decides the name of the new index before the first document: [`Noted::index`]. `earlier` is the
+/// state of an interrupted run.
 ///
 /// # Errors
 /// The alias cannot be moved, or an index has the name of the new one.
 pub async fn begin(
     transport: &Transport,
-    config: &mut LoadConfig,
+    config: &LoadConfig,
     earlier: Option<Noted>,
 ) -> Result<Option<Swapping>, LoadError> {
     let Some(options) = config.finish.swap.clone() else { return Ok(None) };
@@ -113,13 +113,12 @@ pub async fn begin(
                 return Err(exists(&index));
             }
             let old = match now.filter(|_| !is_done) {
-                Some((name, carrier)) => Some(note(transport, &options, name, carrier.uuid).await?),
+                Some((name, carrier)) => Some(note(transport, config, &options, (name, carrier.uuid)).await?),
                 None => None,
             };
             Noted { index, old }
         }
     };
-    config.index = noted.index.parse().map_err(LoadError::usage)?;
     tracing::info!("loading into the new index {}, for the alias {alias}", noted.index);
     let allow_empty = config.allow_empty;
     let during = "during the load";
@@ -332,12 +331,17 @@ fn check_old(options: &SwapConfig, now: &Standing) -> Result<(), LoadError> {
 }
 
 /// Reads the state of the old index before the load.
-async fn note(transport: &Transport, options: &SwapConfig, name: String, uuid: String) -> Result<Old, ClusterError> {
+async fn note(
+    transport: &Transport,
+    config: &LoadConfig,
+    options: &SwapConfig,
+    (name, uuid): (String, String),
+) -> Result<Old, ClusterError> {
     let marks = match changes::marks(transport, &name).await {
         Ok(marks) => Some(marks),
         Err(error) if options.old_writes == OldWrites::CatchUp => return Err(error),
         Err(error) => {
-            tracing::warn!("writes to {name} during the load will not be detected: {error}");
+            config.told.warn(format!("writes to {name} during the load will not be detected: {error}"));
             None
         }
     };

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use inrush_cluster::api::{merge, stats};
 use inrush_cluster::transport::Transport;
 
+use crate::told::Told;
+
 /// The segments of an index before its graphs are built, with their documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WithoutGraphs {
@@ -33,7 +35,7 @@ impl WithoutGraphs {
 
     /// What a merge has left as it was, as text. A merge to one segment leaves a shard that has
     /// one.
-    pub(super) async fn left(&self, transport: &Transport) -> String {
+    pub(super) async fn left(&self, transport: &Transport, told: &Told) -> String {
         if self.segments.is_empty() {
             return String::new();
         }
@@ -51,7 +53,7 @@ impl WithoutGraphs {
             },
             Err(error) => format!("it is not known whether all segments have graphs: {error}"),
         };
-        tracing::warn!("{}: {text}", self.index);
+        told.warn(format!("{}: {text}", self.index));
         format!("; {text}")
     }
 }

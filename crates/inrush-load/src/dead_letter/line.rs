@@ -109,14 +109,16 @@ impl<'a> Line<'a> {
         let mut is_delete = was_item && document.is_empty();
         let action = match (letter.action.as_deref(), letter.meta.as_deref()) {
             (Some(line), _) => serde_json::from_slice::<&RawValue>(line).ok().map(Cow::Borrowed),
-            (None, Some(meta)) => {
+            (None, Some(meta)) if meta.names_something() => {
                 let action = meta.action.or(sent_with.action).unwrap_or_default();
                 doc_as_upsert = action == Action::Upsert;
                 is_delete = action == Action::Delete && document.is_empty();
                 action_line(action, meta).map(Cow::Owned)
             }
-            (None, None) => None,
+            (None, _) => None,
         };
+        // Not changed once more by the load of this letter.
+        let was_shaped = was_item || letter.meta.as_deref().is_some_and(|meta| meta.is_shaped);
         let mut line = Line {
             index,
             error: ErrorPart {
@@ -147,7 +149,7 @@ impl<'a> Line<'a> {
         // A raw value is written as it is, so it must not contain a line end.
         let one_line = memchr::memchr2(b'\n', b'\r', document).is_none();
         match serde_json::from_slice::<&RawValue>(document) {
-            Ok(json) if one_line && was_item => line.document = Some(json),
+            Ok(json) if one_line && was_shaped => line.document = Some(json),
             _ => match std::str::from_utf8(document) {
                 Ok(text) => line.text = Some(text),
                 Err(_) => line.base64 = Some(base64::engine::general_purpose::STANDARD.encode(document)),

@@ -1,5 +1,7 @@
 //! The check of documents against an existing mapping, as far as it is possible without the server.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// An index's mapping.
@@ -38,6 +40,13 @@ impl Mapping {
         // Another check reports invalid JSON.
         let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return None };
         self.object(&document, &self.root, "", self.root.get("dynamic"))
+    }
+
+    /// The types of its fields whose values only the server checks.
+    pub(super) fn unchecked(&self) -> Vec<String> {
+        let mut found = BTreeSet::new();
+        add_unchecked(&self.root, &mut found);
+        found.into_iter().collect()
     }
 
     /// Whether the server may refuse documents for this clash of a value with fields below its
@@ -84,6 +93,11 @@ impl Mapping {
             let kind = field.get("type").and_then(Value::as_str).unwrap_or("object");
             let of_numbers = ["dense_vector", "knn_vector", "geo_point", "geo_shape", "point", "xy_point"];
             return match of_numbers.contains(&kind) {
+                // Numbers are one point; other items are points each.
+                true if kind == "geo_point" => {
+                    let mut points = items.iter().filter(|item| !item.is_number());
+                    points.find_map(|item| self.field(item, field, path, dynamic))
+                }
                 true => None,
                 false => items.iter().find_map(|item| self.field(item, field, path, dynamic)),
             };
@@ -124,12 +138,75 @@ impl Mapping {
                     refuse("dates (strict_date_optional_time or epoch_millis)")
                 }
             }
+            ("geo_point", Value::Object(parts)) if parts.keys().any(|part| GEO_PARTS.contains(&part.as_str())) => None,
+            ("geo_point", Value::String(text)) if looks_like_a_point(text) => None,
+            ("geo_point", _) if !ignored => refuse("points, such as \"41.1,-71.3\""),
+            (_, Value::Object(_)) if RANGES.contains(&kind) => None,
+            ("ip_range", Value::String(text)) if text.contains('/') => None,
+            (_, _) if RANGES.contains(&kind) => refuse("objects such as {\"gte\": 1, \"lt\": 5}"),
             ("keyword" | "text" | "match_only_text" | "wildcard" | "constant_keyword", Value::Object(_)) => {
                 refuse("text")
             }
             _ => None,
         }
     }
+}
+
+/// The types of ranges.
+const RANGES: [&str; 6] = ["integer_range", "long_range", "float_range", "double_range", "date_range", "ip_range"];
+
+/// The members of a point as an object, of which one shows that it is one.
+const GEO_PARTS: [&str; 4] = ["lat", "lon", "geohash", "coordinates"];
+
+/// The types whose values are checked, and dates without a format.
+const CHECKED: [&str; 18] = [
+    "object",
+    "nested",
+    "long",
+    "integer",
+    "short",
+    "byte",
+    "unsigned_long",
+    "double",
+    "float",
+    "half_float",
+    "scaled_float",
+    "boolean",
+    "ip",
+    "geo_point",
+    "keyword",
+    "text",
+    "match_only_text",
+    "wildcard",
+];
+
+/// Adds the types of fields below `mapping` whose values are not checked.
+fn add_unchecked(mapping: &Map<String, Value>, found: &mut BTreeSet<String>) {
+    let fields = mapping.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::values);
+    for field in fields.filter_map(Value::as_object) {
+        match field.get("type").and_then(Value::as_str) {
+            Some(kind @ ("date" | "date_nanos")) if field.contains_key("format") => {
+                found.insert(format!("{kind} with a format"));
+            }
+            Some("date" | "date_nanos") | None => {}
+            Some(kind) if CHECKED.contains(&kind) || RANGES.contains(&kind) => {}
+            Some(kind) => {
+                found.insert(kind.to_owned());
+            }
+        }
+        add_unchecked(field, found);
+    }
+}
+
+/// Whether a text may be a point: latitude and longitude, WKT, or a geohash.
+fn looks_like_a_point(text: &str) -> bool {
+    let numbers = |text: &str| text.split(',').all(|part| part.trim().parse::<f64>().is_ok());
+    let is_geohash = |text: &str| {
+        let letters = text.bytes().all(|byte| b"0123456789bcdefghjkmnpqrstuvwxyz".contains(&byte));
+        letters && (1..=12).contains(&text.len())
+    };
+    let text = text.trim();
+    text.contains(',') && numbers(text) || is_geohash(text) || text.to_ascii_uppercase().starts_with("POINT")
 }
 
 /// The number in a value. A string may hold one, which the servers accept unless `coerce` is off.
@@ -231,6 +308,15 @@ mod tests {
             ("keyword", "1", ""),
             ("text", "{\"a\":1}", "accepts text"),
             ("geo_point", "[1, 2]", ""),
+            ("geo_point", "\"41.1, -71.3\"", ""),
+            ("geo_point", "\"POINT (1 2)\"", ""),
+            ("geo_point", "\"u33db\"", ""),
+            ("geo_point", "{\"lat\":1,\"lon\":2}", ""),
+            ("geo_point", "[\"1,2\", \"Berlin\"]", "f is \"Berlin\"; its mapping type, geo_point, accepts points"),
+            ("geo_point", "{\"x\":1}", "accepts points"),
+            ("integer_range", "{\"gte\":1}", ""),
+            ("integer_range", "\"7\"", "accepts objects such as"),
+            ("ip_range", "\"10.0.0.0/8\"", ""),
             ("dense_vector", "[1, 2]", ""),
             ("nested", "[{\"a\":1}]", ""),
             ("nested", "1", "accepts objects"),
@@ -246,6 +332,14 @@ mod tests {
         check(json!({"properties": {"f": {"type": "long", "ignore_malformed": true}}}), r#"{"f":"x"}"#, "");
         let index = json!({"mappings": one("long"), "settings": {"index": {"mapping": {"ignore_malformed": "true"}}}});
         assert_eq!(Mapping::new(&index).misfit(br#"{"f":"x"}"#), None);
+    }
+
+    #[test]
+    fn types_that_only_the_server_checks_are_named() {
+        let mapping = json!({"mappings": {"properties": {"p": {"type": "geo_point"}, "s": {"type": "geo_shape"},
+            "o": {"properties": {"d": {"type": "date", "format": "dd.MM.yyyy"}, "e": {"type": "date"}}}}}});
+        assert_eq!(Mapping::new(&mapping).unchecked(), ["date with a format", "geo_shape"]);
+        assert!(Mapping::default().unchecked().is_empty());
     }
 
     #[test]

@@ -149,6 +149,13 @@ impl DryRun {
         self.growth = (bytes.1 > 0).then(|| bytes.0 as f64 / bytes.1 as f64);
         (self.docs_looked_at, self.complete, self.documents) = (docs, complete, shown);
         (self.docs_failing, self.failures) = (failing, failures);
+        let unchecked = mapping.map(Mapping::unchecked).unwrap_or_default();
+        if !unchecked.is_empty() {
+            self.warnings.push(format!(
+                "not checked, because only the cluster can: the values of fields of type {}",
+                unchecked.join(", ")
+            ));
+        }
         let error = error.map(|error| format!("cannot read the source any further: {error}"));
         self.problems.extend(error.or_else(|| unreadable.map(|error| error.to_string())));
     }
@@ -207,7 +214,7 @@ pub fn dry_run(mut config: LoadConfig, mut source: Box<dyn Source>) -> BoxFuture
             None => run.create.as_ref().map(Mapping::new),
         };
         let ids = config.id_from.map(|from| Ids::new(from, info.names.clone()));
-        let form = RowForm::new(action, target.fields.unwrap_or_else(|| field_types(&config, None)));
+        let form = RowForm::new(action, target.fields.unwrap_or_else(|| field_types(&config, None, &Value::Null)));
         let form = ids::row_form(form, config.id_from);
         let of_index = mapping.clone();
         let reading = tokio::task::spawn_blocking(move || {
@@ -230,6 +237,7 @@ pub fn dry_run(mut config: LoadConfig, mut source: Box<dyn Source>) -> BoxFuture
             if refused { &mut run.problems } else { &mut run.warnings }.push(NOTHING_READ.to_owned());
         }
         run.warnings.extend(warnings.iter().map(ToString::to_string));
+        run.warnings.extend(config.told.take().into_iter().map(|warning| warning.text));
         if complete && docs > 0 {
             run.warnings.extend(shape.warnings());
         }
@@ -290,12 +298,12 @@ async fn check_target(
 ) -> Result<Target, LoadError> {
     let swapping = begin(transport, config, run).await?;
     // A dry run tells what a load would wait for.
-    let (mut pipelines, mut product) = (true, Product::Unknown);
+    let (mut pipelines, mut product, mut given) = (true, Product::Unknown, Value::Null);
     let mut needs = Needs { wait_max: Duration::ZERO, ..needs(config, source.bytes_total, has_ids) };
     needs.rights.extend(swapping.iter().flat_map(Swapping::rights));
     let found = match preflight(transport, &needs).await {
-        Ok(Preflight { info, target, warnings, pipelines: may_add, mode, .. }) => {
-            (pipelines, product) = (may_add, info.product);
+        Ok(Preflight { info, target, warnings, pipelines: may_add, mode, mappings_given, .. }) => {
+            (pipelines, product, given) = (may_add, info.product, mappings_given);
             run.cluster = Some(info.to_string());
             run.warnings.extend(warnings);
             match check_index_mode(config, source, &mode) {
@@ -326,7 +334,7 @@ async fn check_target(
     let missing = matches!(found.kind, TargetKind::Missing { .. });
     let mut target = Target {
         mapping: None,
-        fields: Some(field_types(config, Some(&found))),
+        fields: Some(field_types(config, Some(&found), &given)),
         is_data_stream: found.is_data_stream(),
         needs_time: Stream::needs_time(transport, &found, product, pipelines).await,
         may_be_made: config.create.recreate || missing && !found.is_data_stream(),
@@ -364,12 +372,7 @@ async fn existing(
             Ok(body) => mapping = body.get(&write.name).map(Mapping::new),
             Err(error) => run.warnings.push(error.to_string()),
         }
-        if config.create.is_given() {
-            run.warnings.push(format!(
-                "index {} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again",
-                found.name
-            ));
-        }
+        run.warnings.extend(config.create.without_effect(&found.name));
     }
     mapping
 }

@@ -46,6 +46,15 @@ pub(super) struct ReadDocuments {
     pub(super) error: Option<SourceError>,
 }
 
+impl ReadDocuments {
+    fn fail(&mut self, failure: Failure) {
+        self.failing += 1;
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push(failure);
+        }
+    }
+}
+
 /// The next step of the source. A source that never ends gets [`IDLE_MAX`] for its next documents.
 fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> {
     if !is_endless {
@@ -56,6 +65,21 @@ fn next(source: &mut dyn Source, is_endless: bool) -> Result<Step, SourceError> 
         match source.next(CHUNK_BYTES)? {
             Step::Idle if asked.elapsed() < IDLE_MAX => clock::block(IDLE_MIN),
             step => return Ok(step),
+        }
+    }
+}
+
+/// Whether the source has no further record.
+fn is_at_end(source: &mut dyn Source) -> bool {
+    loop {
+        match source.next_chunk(CHUNK_BYTES) {
+            Ok(None) => return true,
+            Ok(Some(chunk)) => {
+                if !chunk.into_block().records.is_empty() {
+                    return false;
+                }
+            }
+            Err(_) => return false,
         }
     }
 }
@@ -72,7 +96,7 @@ pub(super) fn read_documents(
     let names = info.names;
     let mut read = ReadDocuments::default();
     let mut order = Sequencer::default();
-    let mut bytes = 0;
+    let (mut bytes, mut is_cut) = (0, false);
     while read.docs < limits.docs && bytes < BYTES_MAX {
         let block = match next(source, info.is_endless) {
             Ok(Step::Chunk(chunk)) => chunk.into_block(),
@@ -101,6 +125,7 @@ pub(super) fn read_documents(
         let mut rejects = items.rejects.iter().peekable();
         for at in 0..items.len() {
             if read.docs == limits.docs {
+                is_cut = true;
                 break;
             }
             read.docs += 1;
@@ -117,15 +142,15 @@ pub(super) fn read_documents(
             let (action, document) = items.action_and_document(at);
             read.bytes.0 += document.len() as u64;
             if let Some((kind, reason)) = why {
-                read.failing += 1;
-                if read.failures.len() < FAILURES_MAX {
-                    let source = names.get(source as usize).cloned().unwrap_or_default();
-                    read.failures.push(Failure { source, line: position.line, kind, reason });
-                }
+                let source = names.get(source as usize).cloned().unwrap_or_default();
+                read.fail(Failure { source, line: position.line, kind, reason });
             } else if read.shown.len() < limits.shown {
                 read.shown.push(Shown { action: text(&action), document: text(&document) });
             }
         }
+    }
+    if read.docs == limits.docs && !is_cut && !info.is_endless {
+        read.complete = is_at_end(source);
     }
     read
 }

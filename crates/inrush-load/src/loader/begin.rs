@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use inrush_cluster::api::{Preflight, Target};
+use inrush_cluster::api::{Preflight, Target, templates};
 use inrush_cluster::clock::{self, Instant};
 use inrush_cluster::transport::Transport;
 use inrush_core::encode::{Encoder, Packer, Shape};
@@ -15,6 +15,7 @@ use inrush_core::tune::{BodyFormatTuner, Learned, Plan};
 use inrush_core::vectors::Packing;
 use inrush_core::{Action, Encoding, FieldTypes, Flow, FlowConfig, RowForm};
 use inrush_sources::{Source, SourceInfo};
+use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 
@@ -120,6 +121,7 @@ impl ConfiguredLoad {
         let info = source.describe();
         let run_id = run_id();
         let ConfiguredLoad { mut config, observers, failures, settlements, fetcher, through, stop } = self;
+        config.told = config.told.fork();
         check_options(&config, &info)?;
         let mut opened = checkpoint::open(&config, source.as_ref())?;
         // A server in this process is made for this load.
@@ -150,14 +152,14 @@ impl ConfiguredLoad {
         };
         let since = since::begin(&config, &info, source.as_mut(), prepared.asked(&transport)).await?;
         if let Some(note) = index_mode::check(&config, &info, &prepared.preflight.mode)? {
-            tracing::warn!("{note}");
+            config.told.warn(note);
         }
         let packing = Packing::default();
-        source.form_rows(&row_form(&config, prepared.target.as_ref(), &packing));
+        source.form_rows(&row_form(&config, &prepared, &packing));
         if earlier.is_none() && !is_local {
             source = recreate::begin_reading_for(source, &config, stream(&transport, &prepared)).await?;
         }
-        let trace = config.trace.as_deref().map(TraceWriter::create).transpose()?;
+        let trace = config.trace.as_deref().map(|path| TraceWriter::create(path, config.told.clone())).transpose()?;
         let mut dead_letters = dead_letter_writer(&config, &run_id, &info, failures, earlier.as_ref())?;
         let workers = config.limits.workers;
         let threads = Threads::start(workers).map_err(|source| LoadError::Threads { workers, source })?;
@@ -168,6 +170,7 @@ impl ConfiguredLoad {
                 opened = None;
             }
         }
+        graphs::decide(&mut config, &mut prepared, &info);
         let silent = last_check(&transport, &mut config, &mut prepared, &run_id, &stop).await?;
         let load =
             NewLoad { started, run_id, config, info, transport, earlier, swapping, fetcher, since, packing, is_local };
@@ -225,20 +228,30 @@ fn go_on(earlier: &Saved, source: &mut dyn Source, config: &mut LoadConfig) {
 }
 
 /// The fields of the index that takes the documents, by their names in the source, as far as they
-/// are known: it exists, or is created with a mapping.
-pub(crate) fn field_types(config: &LoadConfig, target: Option<&Target>) -> FieldTypes {
+/// are known: it exists, or is created with a mapping, or index templates have one, which is
+/// `given`.
+pub(crate) fn field_types(config: &LoadConfig, target: Option<&Target>, given: &Value) -> FieldTypes {
     let existing = target.and_then(Target::write_index).filter(|_| !config.create.recreate);
     let made = || config.index.fixed().and_then(|name| config.create.for_index(name).mappings);
     let fields = match existing {
         Some(index) => index.field_types.clone(),
-        None => made().as_ref().map(FieldTypes::of_mapping).unwrap_or_default(),
+        // The texts of the source made it, so they are not what a user gave.
+        None if config.create.inferred.is_some() => {
+            made().as_ref().map(FieldTypes::of_mapping).unwrap_or_default().without_texts()
+        }
+        None => {
+            let mut mapping = given.clone();
+            made().iter().for_each(|made| templates::merge(&mut mapping, made));
+            FieldTypes::of_mapping(&mapping)
+        }
     };
     fields.of_source(&config.shaping)
 }
 
 /// The form of documents that are made of rows.
-fn row_form(config: &LoadConfig, target: Option<&Target>, packing: &Packing) -> RowForm {
-    let form = RowForm::new(config.action, field_types(config, target)).with_packing(packing.clone());
+fn row_form(config: &LoadConfig, prepared: &Prepared, packing: &Packing) -> RowForm {
+    let fields = field_types(config, prepared.target.as_ref(), &prepared.preflight.mappings_given);
+    let form = RowForm::new(config.action, fields).with_packing(packing.clone());
     ids::row_form(form, config.id_from)
 }
 
@@ -370,6 +383,8 @@ impl NewLoad {
         let input = LoadInput {
             bytes: self.info.bytes_total,
             earlier: earlier.map(|earlier| Earlier { docs_before: earlier.before }),
+            vectors_before: earlier.map(|earlier| earlier.vectors_before.clone()).unwrap_or_default(),
+            looks_up: self.fetcher.is_some(),
             runs: earlier.map(|earlier| earlier.runs.as_slice()).unwrap_or_default(),
             run_id: &self.run_id,
             silent,
@@ -380,6 +395,7 @@ impl NewLoad {
         if let Some(earlier) = earlier {
             prepared.earlier_indices = earlier.indices.keys().cloned().collect();
             prepared.before = earlier.before.ok_or_else(|| "the interrupted run could not count the index".to_owned());
+            prepared.vectors_before = earlier.vectors_before.clone();
             if let Some(managed) = &mut prepared.managed {
                 managed.go_on(earlier.before);
             }
@@ -557,6 +573,7 @@ impl NewLoad {
             run_id: &self.run_id,
             started: self.started,
             before: prepared.noted_before(self.config.verify),
+            vectors_before: prepared.vectors_before.clone(),
             index: prepared.index(&self.config),
             sizes_before: prepared.sizes_before.clone(),
             letters,
@@ -604,6 +621,7 @@ impl NewLoad {
             _ => prepared.preflight.action,
         };
         let encoder = Encoder::new(config.operations(action)).with_vectors(packer);
+        let encoder = encoder.with_presence(prepared.vectors.presence());
         let encoder = if prepared.preflight.mode.routes_by_fields() { encoder.without_ids() } else { encoder };
         let encoder = match groups {
             Some(shards) => encoder.with_shards(shards),
@@ -630,8 +648,8 @@ impl NewLoad {
         let SourceInfo { names, warnings, is_endless, .. } = info;
         let shown = observers.clone();
         let show: ShowPhase = Arc::new(move |phase| shown.phase(&phase));
-        let finishing =
-            Finishing::new(Arc::clone(&transport), show, config.finish, swapping).with_grace(run.grace.clone());
+        let finishing = Finishing::new(Arc::clone(&transport), show, config.finish, swapping);
+        let finishing = finishing.with_grace(run.grace.clone()).with_told(config.told.clone());
         let end = End {
             transport,
             prepared,
@@ -644,6 +662,8 @@ impl NewLoad {
             allow_empty: config.allow_empty || is_endless || since.as_ref().is_some_and(KeptSince::is_part),
             is_endless,
             fail_on_warning: config.fail_on_warning,
+            told: config.told.clone(),
+            timestamp: config.shaping.timestamp.clone(),
             once: config.once,
             grace: run.grace.clone(),
             guard: config.guard.clone(),

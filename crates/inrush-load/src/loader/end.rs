@@ -11,7 +11,7 @@ use inrush_core::encode::Shape;
 use inrush_core::report::{Counts, IndexCounts, Tally};
 use inrush_core::tune::{Learned, Plan};
 use inrush_core::vectors::graph;
-use inrush_core::{Code, Flow};
+use inrush_core::{Code, FieldPath, Flow};
 use inrush_sources::Warnings;
 
 use super::group::{Left, Together};
@@ -21,7 +21,7 @@ use super::outcome::Outcome;
 use super::prepare::Prepared;
 use crate::beginnings::Repeated;
 use crate::config::GuardConfig;
-use crate::count_check::{self, Expectation, Fixed, Share, Signs};
+use crate::count_check::{self, Before, Expectation, Fixed, Share, Signs};
 use crate::cutover::{Finishing, ResumeCommand, WithoutGraphs};
 use crate::event::StopSignal;
 use crate::grace::Grace;
@@ -36,6 +36,7 @@ use crate::report::{
 use crate::run::Finished;
 use crate::since::KeptSince;
 use crate::targets;
+use crate::told::Told;
 use crate::tolerance::{Tolerance, ToleranceReport};
 
 /// Longest wait for the sizes of the indices.
@@ -73,6 +74,10 @@ pub(super) struct End {
     pub(super) once: bool,
     /// A warning is a failed check.
     pub(super) fail_on_warning: bool,
+    /// Warnings about the load as a whole.
+    pub(super) told: Told,
+    /// The field of option `timestamp`.
+    pub(super) timestamp: Option<FieldPath>,
     /// The time for the end after a stop.
     pub(super) grace: Grace,
     pub(super) guard: GuardConfig,
@@ -136,7 +141,8 @@ fn plan(flow: &Flow, start: Option<StartReport>) -> PlanReport {
 /// Why a load with option `fail_on_warning` is not complete.
 fn refusal(first: &str, number: usize) -> String {
     let warnings = if number == 1 { "a warning".to_owned() } else { format!("{number} warnings") };
-    format!("option `fail_on_warning`: there is {warnings}: {first}")
+    let are = if number == 1 { "is" } else { "are" };
+    format!("option `fail_on_warning`: there {are} {warnings}: {first}")
 }
 
 /// The settled documents of each source.
@@ -174,12 +180,12 @@ impl End {
         self.make_searchable(&mut finishing, &names, outcome.settled).await;
         let unproven = unproven(finishing.was_swapped(), resumed && !outcome.settled);
         let verified = self.verify_in_time(&tally, &finished.counts_before, resumed, unproven).await;
-        let verified = order::judge(verified, flow.order());
+        let verified = self.prepared.vectors.complete(order::judge(verified, flow.order()));
         let sizes = self.sizes(finished.sizes_before, &tally.indices).await;
         let tolerance = self.tolerate.map(|tolerance| tolerance.judge(&tally.counts));
-        let not_in = not_in(&tally.counts, tolerance.as_ref());
         self.share_swap(&mut outcome, &mut finishing, &names, &mut events).await;
-        let why_not = outcome.judge(not_in, &verified, &self.settings, finishing.swaps());
+        let lacking = not_in(&tally.counts, tolerance.as_ref());
+        let why_not = outcome.judge(lacking, &verified, &self.settings, finishing.swaps());
         let mut warnings = self.warnings(outcome.settled, resumed, &tally.counts);
         let judged = (outcome.status, why_not, &tally.counts);
         let (status, since) = self.finish(&mut finishing, &names, judged, &mut warnings, &mut events).await;
@@ -188,11 +194,10 @@ impl End {
         let unfinished = checkpointer.is_some() && (failed || finishing.is_resumable(status));
         let resumable = unfinished && !finished.source_changed;
         let seconds = self.started.elapsed().as_secs_f64();
-        let this_run = flow.counts_of_this_run();
-        let seconds_before = checkpointer.as_ref().map_or(0.0, |c| c.seconds_before());
         let later = finished.checkpoint_failure.filter(|_| failed).into_iter().chain(finished.feedback_failure);
         let later = later.chain(dead_letters.not_kept).chain(finished.earlier_failure).chain(finishing.warnings());
-        warnings.extend(later.chain(metadata_fields::hints(&tally.errors())).map(WarningDetail::of_load));
+        let hints = metadata_fields::hints(&tally.errors(), self.timestamp.as_ref());
+        warnings.extend(later.chain(hints).map(WarningDetail::of_load));
         let (finish, swap) = finishing.reports(status, resumable.then_some(ResumeCommand { once: self.once }));
         let report = Report {
             since,
@@ -200,9 +205,9 @@ impl End {
             ended_before: None,
             failure_code: outcome.failure.as_ref().map(|failure| failure.code),
             failure: outcome.failure.map(|failure| failure.message),
-            seconds: seconds_before + seconds,
-            docs_per_second: self.docs_per_second(this_run.docs_read),
-            this_run: resumed.then_some(ThisRun { counts: this_run, seconds }),
+            seconds: checkpointer.as_ref().map_or(0.0, |c| c.seconds_before()) + seconds,
+            docs_per_second: self.docs_per_second(flow.counts_of_this_run().docs_read),
+            this_run: resumed.then_some(ThisRun { counts: flow.counts_of_this_run(), seconds }),
             checkpoint: checkpointer.as_ref().filter(|_| resumable).map(|checkpointer| checkpointer.path()),
             plan: plan(&flow, self.learned(&flow)),
             verified,
@@ -220,6 +225,7 @@ impl End {
             counts: tally.counts,
             dead_letters: dead_letters.file,
             dead_letter_topic: dead_letters.sink,
+            not_found_ids: flow.not_found().to_vec(),
             warnings: warnings.iter().map(|warning| warning.text.clone()).collect(),
             warning_details: warnings,
             sources: sources(&flow, self.names),
@@ -336,7 +342,7 @@ impl End {
         if status == Status::Incomplete && counts.docs_not_in() == counts.docs_dead_lettered {
             let noting = finishing.note_missing(counts.docs_dead_lettered);
             if let Err(why) = self.grace.limit(noting).await {
-                tracing::warn!("the new index was not marked: {why}");
+                self.told.warn(format!("the new index was not marked: {why}"));
             }
             return status;
         }
@@ -379,7 +385,10 @@ impl End {
         let status = finishing.run(names, status, why_not, events).await;
         let status = self.end_swap(finishing, status, counts).await;
         // Writes to the old index are counted after the swap.
-        let later = finishing.warnings();
+        let told = self.told.take();
+        let later: Vec<String> =
+            finishing.warnings().into_iter().chain(told.iter().map(|warning| warning.text.clone())).collect();
+        warnings.extend(told);
         let status = match later.first().filter(|_| self.fail_on_warning && status == Status::Complete) {
             Some(first) => {
                 finishing.fail(refusal(first, later.len()));
@@ -394,6 +403,7 @@ impl End {
     fn warnings(&mut self, settled: bool, resumed: bool, counts: &Counts) -> Vec<WarningDetail> {
         let preflight = std::mem::take(&mut self.prepared.preflight.warnings);
         let mut warnings: Vec<WarningDetail> = preflight.into_iter().map(WarningDetail::of_load).collect();
+        warnings.extend(self.told.take());
         let docs_read = counts.docs_read;
         if settled && docs_read == 0 && !self.allow_empty {
             warnings.push(WarningDetail::coded(Code::EmptySource, NOTHING_READ.to_owned()));
@@ -467,7 +477,9 @@ impl End {
             false => self.prepared.repeated(&self.transport, tally).await,
         };
         let share = Share::of(&tally.counts, &tally.indices, repeated);
-        let alone = self.prepared.before.clone().map(|before| Together { loads: 1, before, share });
+        let vectors = self.prepared.vectors_before.clone();
+        let alone = self.prepared.before.clone().map(|docs| Before { docs, vectors });
+        let alone = alone.map(|before| Together { loads: 1, before, share: share.clone() });
         let Some(mut member) = self.prepared.member.take() else {
             return self.judge(tally, before_each, alone, (unproven, resumed)).await;
         };
@@ -505,7 +517,7 @@ impl End {
             return count_check::not_provable(why.to_owned());
         }
         if let Some(name) = self.prepared.replaced(&self.transport).await {
-            return Verified { duplicates: 0, state: VerifiedState::No, detail: targets::replaced(&name) };
+            return Verified::new(VerifiedState::No, targets::replaced(&name));
         }
         let Together { loads, before, share } = match together {
             Ok(together) => together,
@@ -516,7 +528,8 @@ impl End {
         let fixed = self.prepared.target.as_ref().map(|target| Fixed { target, before, share, loads });
         let (counts, indices, earlier) = (&tally.counts, &tally.indices, &self.prepared.earlier_indices);
         let signs = Signs { beginnings: &self.prepared.beginnings, alone: !resumed };
-        let expectation = Expectation { fixed, earlier, before: before_each, counts, indices, signs };
+        let vectors = &self.prepared.vectors;
+        let expectation = Expectation { fixed, earlier, before: before_each, counts, indices, signs, vectors };
         count_check::verify(&self.transport, &expectation, &|phase| self.observers.phase(phase)).await
     }
 }

@@ -7,12 +7,32 @@ use inrush_core::settings_guard::{Changes, LoadProfile, Part, policy};
 use inrush_core::vectors::graph;
 use inrush_core::wildcard;
 use inrush_guard::{GUARD_INDEX, Plan, default_folder};
+use inrush_sources::SourceInfo;
 use serde_json::Value;
 
 use super::prepare::Prepared;
 use crate::config::{GraphTime, IndexCreation, LoadConfig};
 use crate::error::LoadError;
 use crate::guard_plan::Earlier;
+
+/// Decides whether `graph=auto` lets the graphs of this index wait.
+pub(super) fn decide(config: &mut LoadConfig, prepared: &mut Prepared, source: &SourceInfo) {
+    if config.finish.graph != GraphTime::Auto {
+        return;
+    }
+    let target = prepared.target.as_ref();
+    let is_new =
+        config.create.recreate || target.is_some_and(|target| matches!(target.kind, TargetKind::Missing { .. }));
+    // An earlier run of the load, or another instance of it, has decided.
+    let waits = target.and_then(Target::write_index).is_some_and(|index| index.graphs_are_to_come);
+    let is_large = !source.is_endless && config.finish.graph.waits(source.bytes_total);
+    let may_wait = !config.guard.leave_settings && config.finish.force_merge.is_none_or(|segments| segments == 1);
+    prepared.graphs_are_asked = false;
+    config.finish.graph = match may_wait && (waits || is_new && is_large) {
+        true => GraphTime::End,
+        false => GraphTime::Load,
+    };
+}
 
 /// Lets a new index of Elasticsearch begin without graphs, if its cluster shows that they can be
 /// built later. The wanted options are noted in its mapping. It creates an index of another name,
@@ -104,8 +124,12 @@ pub(super) async fn plan(
     }
 }
 
-/// Warns that option `graph=end` has no effect on an index.
+/// Warns that option `graph=end` has no effect on an index, where it was given.
 pub(super) fn warn_that_they_are_built(prepared: &mut Prepared, index: &str, why: &str) {
+    if !prepared.graphs_are_asked {
+        tracing::info!("the graphs of vectors of {index} are built while it is loaded: {why}");
+        return;
+    }
     let warning = format!("option `graph=end`: the graphs of vectors of {index} are built while it is loaded: {why}");
     tracing::warn!("{warning}");
     prepared.preflight.warnings.push(warning);

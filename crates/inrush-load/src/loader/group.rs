@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 
 use crate::checkpoint::LOADS_INDEX;
 use crate::config::GuardConfig;
-use crate::count_check::{self, Share};
+use crate::count_check::{self, Before, Share};
 use crate::cutover::is_passing;
 use crate::error::LoadError;
-use crate::guard_plan::Earlier;
 use crate::report::Verified;
+use crate::vector_check::Vectors;
 
 /// Time without a heartbeat after which a load on another machine counts as dead, seconds, by the
 /// clocks of both machines. A larger difference of the clocks can cost the verdict of the
@@ -45,6 +45,9 @@ struct Group {
     name: String,
     /// Documents before the first load. `None`: not counted yet, so no load has sent anything.
     before: Option<u64>,
+    /// Those of them with a vector, by field.
+    #[serde(default)]
+    vectors_before: BTreeMap<String, u64>,
     /// The running loads, by run id.
     running: BTreeMap<String, Running>,
     /// Number of loads that have ended.
@@ -79,7 +82,13 @@ impl Running {
 impl Group {
     fn new(name: &str) -> Self {
         let (name, running) = (name.to_owned(), BTreeMap::new());
-        Group { name, before: None, running, ended: 0, sum: Share::default(), unprovable: None }
+        let vectors_before = BTreeMap::new();
+        Group { name, before: None, vectors_before, running, ended: 0, sum: Share::default(), unprovable: None }
+    }
+
+    /// Notes the index before the first load.
+    fn note(&mut self, before: &Before) {
+        (self.before, self.vectors_before) = (Some(before.docs), before.vectors.clone());
     }
 
     /// Adds a load. A load that resumes one of the `earlier` runs replaces them. Where every load
@@ -124,12 +133,12 @@ impl Group {
 }
 
 /// The sum of all loads of a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Together {
     /// Number of loads.
     pub(super) loads: u64,
-    /// Documents before the first load.
-    pub(super) before: u64,
+    /// The index before the first load.
+    pub(super) before: Before,
     pub(super) share: Share,
 }
 
@@ -165,12 +174,16 @@ pub(super) struct Entering<'a> {
     pub(super) created: Option<&'a str>,
     pub(super) guard: &'a GuardConfig,
     pub(super) run: &'a str,
-    /// The interrupted run that the load resumes.
-    pub(super) earlier: Option<Earlier>,
+    /// The load goes on with an interrupted run.
+    pub(super) is_resumed: bool,
+    /// The index before that run, if it was counted.
+    pub(super) known: Option<Before>,
     /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
     /// The longest wait for a red index.
     pub(super) pause_max: Duration,
+    /// The fields with vectors of the index.
+    pub(super) vectors: &'a Vectors,
 }
 
 /// Enters the group of the index. The first load of a group counts the index.
@@ -182,14 +195,14 @@ pub(super) struct Entering<'a> {
 /// The index cannot be counted although the user has the permission.
 pub(super) async fn enter(
     transport: &Arc<Transport>,
-    Entering { target, created, guard, run, earlier, runs, pause_max }: Entering<'_>,
-) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
-    let known_before = earlier.and_then(|earlier| earlier.docs_before);
+    Entering { target, created, guard, run, is_resumed, known, runs, pause_max, vectors }: Entering<'_>,
+) -> Result<(Result<Before, String>, Option<Member>), LoadError> {
+    let counting = Counting { transport, target, pause_max, vectors };
     // The index already holds documents of the earlier run, so a count now is too late. The group
     // may know the count.
-    let not_countable = earlier.is_some() && known_before.is_none();
+    let not_countable = is_resumed && known.is_none();
     let document = document(transport, target, created).filter(|_| !guard.leave_settings);
-    let Some(document) = document else { return Ok((count_before(transport, target, pause_max).await?, None)) };
+    let Some(document) = document else { return Ok((counting.before().await?, None)) };
     let folder = guard.state.clone().or_else(default_folder);
     // Without a lock, only heartbeats show that this load is alive.
     let lock = folder.as_ref().and_then(|folder| LocalState::new(folder, &holder(run)).ok());
@@ -199,9 +212,7 @@ pub(super) async fn enter(
         let (mut group, precondition) = match read(&document, &target.name).await {
             Ok(Some((group, version))) => (group, Precondition::Version(version)),
             Ok(None) => (Group::new(&target.name), Precondition::Absent),
-            Err(error) => {
-                return without_group(&target.name, &error, count_before(transport, target, pause_max).await?, lock);
-            }
+            Err(error) => return without_group(&target.name, &error, (counting.before().await?, lock)),
         };
         let found = group.clone();
         let was_in = found.running.contains_key(run);
@@ -210,35 +221,35 @@ pub(super) async fn enter(
             return Ok((Err("an earlier run did not count the index".to_owned()), None));
         }
         group.enter(run, runs, Running::here(), is_alive);
-        if group.running.len() == 1 {
-            group.before = group.before.or(known_before);
+        if let (Some(known), None, 1) = (&known, group.before, group.running.len()) {
+            group.note(known);
         }
         // A load counts only as a member of the group. Loads that enter later then know that it may
         // send documents, so no load has sent any before the count.
         if was_in && group.before.is_none() {
-            let before = count_before(transport, target, pause_max).await?;
-            if before.is_err() {
-                group.running.remove(run);
-                // If this write fails, other loads find out that this one is dead.
-                let _ = write(&document, &target.name, &group, precondition).await;
-                remove(lock);
-                return Ok((before, None));
+            let before = counting.before().await?;
+            match &before {
+                Ok(before) => group.note(before),
+                Err(_) => {
+                    group.running.remove(run);
+                    // If this write fails, other loads find out that this one is dead.
+                    let _ = write(&document, &target.name, &group, precondition).await;
+                    remove(lock);
+                    return Ok((before, None));
+                }
             }
-            group.before = before.clone().ok();
-            counted = Some(before);
+            counted = before.ok();
         }
         match write(&document, &target.name, &group, precondition).await {
             Ok(Some(_)) => remove_locks_of_gone(folder.as_deref(), &found, &group),
             // Another load changed the document first.
             Ok(None) => continue,
-            Err(error) => {
-                return without_group(&target.name, &error, count_before(transport, target, pause_max).await?, lock);
-            }
+            Err(error) => return without_group(&target.name, &error, (counting.before().await?, lock)),
         }
         if group.before.is_some() {
-            let own = counted.filter(|before| before.as_ref().ok() == group.before.as_ref());
-            let others = || Err("other loads were writing to the index when this one began".to_owned());
-            let before = known_before.map(Ok).or(own).unwrap_or_else(others);
+            let own = counted.filter(|before| Some(before.docs) == group.before);
+            let others = || "other loads were writing to the index when this one began".to_owned();
+            let before = known.or(own).ok_or_else(others);
             return Ok((before, Some(Member::new(document, &target.name, run, folder, lock))));
         }
     }
@@ -247,7 +258,30 @@ pub(super) async fn enter(
         target.name
     );
     remove(lock);
-    Ok((count_before(transport, target, pause_max).await?, None))
+    Ok((counting.before().await?, None))
+}
+
+/// Counts the index before the load.
+struct Counting<'a> {
+    transport: &'a Transport,
+    target: &'a Target,
+    pause_max: Duration,
+    vectors: &'a Vectors,
+}
+
+impl Counting<'_> {
+    /// Its documents, or why the user may not count them. A red index is waited for, as in a pause
+    /// of the load.
+    async fn before(&self) -> Result<Result<Before, String>, LoadError> {
+        let counted = count_before(self.transport, self.target, self.pause_max).await?;
+        Ok(match counted {
+            Ok(docs) => {
+                let vectors = self.vectors.count(self.transport, &self.target.name, docs).await;
+                Ok(Before { docs, vectors })
+            }
+            Err(why) => Err(why),
+        })
+    }
 }
 
 /// Documents of the index before the load, or why the user may not count them. A red index is
@@ -285,10 +319,10 @@ async fn count_before(
 fn without_group(
     name: &str,
     error: &ClusterError,
-    before: Result<u64, String>,
-    lock: Option<LocalState>,
-) -> Result<(Result<u64, String>, Option<Member>), LoadError> {
+    (before, lock): (Result<Before, String>, Option<LocalState>),
+) -> Result<(Result<Before, String>, Option<Member>), LoadError> {
     match error.status() {
+        // Of the log only, as it is so in each load of this user.
         Some(403) => tracing::warn!("the count at the end does not know of other loads into {name}: {error}"),
         _ => tracing::debug!("cannot read or write the record of other loads into {name}: {error}"),
     }
@@ -411,7 +445,7 @@ impl Member {
             return Ok(deleted.then(|| Left::Over(self.leave_unproven(why))));
         }
         self.last = Some((before_leaving, version));
-        let before = group.before.unwrap_or_default();
+        let before = Before { docs: group.before.unwrap_or_default(), vectors: group.vectors_before };
         Ok(Some(Left::Last(Together { loads: group.ended, before, share: group.sum })))
     }
 
@@ -607,6 +641,7 @@ fn now_s() -> u64 {
 #[cfg(test)]
 mod tests {
     use inrush_cluster::transport::{Credentials, HttpOptions};
+    use inrush_core::vectors::VectorCounts;
     use inrush_fake::{FakeCluster, FakeConfig};
     use inrush_testbed::in_process::InProcess;
 
@@ -661,10 +696,32 @@ mod tests {
     }
 
     #[test]
+    fn vectors_are_counted_for_all() {
+        let share = |with: u64| {
+            let mut counts = VectorCounts::default();
+            counts.created_with = with;
+            Share { created: with, vectors: [("v".to_owned(), counts)].into(), ..Share::default() }
+        };
+        let mut now = Group::new("x");
+        now.note(&Before { docs: 9, vectors: [("v".to_owned(), 8)].into() });
+        now.leave("a", &Ok(share(2)));
+        now.leave("b", &Ok(share(3)));
+        assert_eq!((now.before, now.vectors_before["v"], &now.sum), (Some(9), 8, &share(5)));
+        // A record of an older version has none of them.
+        let mut old = serde_json::to_value(Group::new("x")).unwrap();
+        old.as_object_mut().unwrap().remove("vectors_before");
+        for key in ["vectors", "updated"] {
+            old["sum"].as_object_mut().unwrap().remove(key);
+        }
+        assert_eq!(serde_json::from_value::<Group>(old).unwrap(), Group::new("x"));
+    }
+
+    #[test]
     fn one_that_does_not_know_what_it_did_makes_the_sum_worthless() {
         let mut now = group(&["a", "b"]);
         now.leave("a", &Ok(Share { created: 2, fewer: 1, ..Share::default() }));
-        assert_eq!((now.ended, now.sum, now.running.len()), (2, Share { created: 7, fewer: 1, ..Share::default() }, 1));
+        let sum = Share { created: 7, fewer: 1, ..Share::default() };
+        assert_eq!((now.ended, &now.sum, now.running.len()), (2, &sum, 1));
         now.leave("b", &Err("why".to_owned()));
         assert_eq!((now.ended, now.sum.created, now.unprovable.as_deref()), (3, 7, Some("why")));
     }

@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::LoadConfig;
 use crate::private;
+use crate::told::Told;
 
 /// The folder in the state folder.
 const FOLDER: &str = "aliases";
@@ -30,6 +31,7 @@ pub(super) struct KeptAliases {
     /// The file. `None` for a load without a state folder.
     path: Option<PathBuf>,
     index: String,
+    told: Told,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +54,7 @@ impl KeptAliases {
         let digest = Sha256::digest(format!("{:?}", (nodes, index)));
         let name: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
         let path = config.state.as_ref().map(|state| state.path.join(FOLDER).join(format!("{name}.json")));
-        KeptAliases { path, index: index.to_owned() }
+        KeptAliases { path, index: index.to_owned(), told: config.told.clone() }
     }
 
     /// What an earlier load has left that was stopped. `None` where the file is damaged.
@@ -70,7 +72,9 @@ impl KeptAliases {
         let index = match aliases::behind(transport, &self.index).await {
             Ok(mut behind) => behind.remove(&self.index),
             Err(error) if error.cannot_be_asked() => {
-                tracing::warn!("the aliases of {} cannot be read, so those that it has are lost: {error}", self.index);
+                let index = &self.index;
+                self.told
+                    .warn(format!("the aliases of {index} cannot be read, so those that it has are lost: {error}"));
                 None
             }
             Err(error) => return Err(error),
@@ -87,11 +91,11 @@ impl KeptAliases {
         let (name, aliases) = (self.index.clone(), index.aliases);
         let kept = Kept { index: name, uuid: Some(index.uuid), aliases, shared_with };
         if let Err(why) = self.write(&kept) {
-            tracing::warn!(
+            self.told.warn(format!(
                 "the aliases of {} are not on disk ({why}); if this load is killed before it creates the index again, send {}",
                 self.index,
                 request(&self.index, &kept.aliases)
-            );
+            ));
         }
         Ok(kept.aliases)
     }

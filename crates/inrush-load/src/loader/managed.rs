@@ -14,6 +14,7 @@ use inrush_cluster::api::index_mode::IndexMode;
 use inrush_cluster::api::{Product, product, stats};
 use inrush_cluster::transport::{NodeUrl, Transport};
 use inrush_core::{Action, Encoding};
+use serde_json::Value;
 
 use super::prepare::Prepared;
 use crate::config::{BulkRouting, Durability, FinishConfig, GraphTime, LoadConfig};
@@ -122,7 +123,7 @@ async fn prepare(config: &mut LoadConfig) -> Result<Managed, LoadError> {
         Err(why) => Err(why.clone()),
     };
     if let (true, Err(why)) = (verifies, &before) {
-        tracing::warn!("this load cannot be verified: {why}");
+        config.told.warn(format!("this load cannot be verified: {why}"));
     }
     let patience = config.finish.wait_timeout.min(STILL_MAX);
     Ok(Managed { stream, cluster, before, patience, verifies })
@@ -235,6 +236,7 @@ impl Managed {
             body_bytes_max: None,
             pipelines: false,
             mode: IndexMode::default(),
+            mappings_given: Value::Null,
             warnings: vec![warning],
         }
     }

@@ -10,8 +10,8 @@ use crate::cutover::{self, Noted, Swapping};
 use crate::error::LoadError;
 use crate::report::NewIndexReport;
 
-/// Begins a swap, and gives the new index the mapping and settings of the one that it replaces, as
-/// far as the user and index templates give none.
+/// Begins a swap. Its new index becomes that of the load, and gets the mapping and settings of the
+/// one that it replaces, as far as the user and index templates give none.
 ///
 /// # Errors
 /// As [`cutover::begin`].
@@ -22,6 +22,7 @@ pub(crate) async fn begin_swap(
 ) -> Result<Option<Swapping>, LoadError> {
     let swapping = cutover::begin(transport, config, noted).await?;
     let Some(swapping) = swapping else { return Ok(None) };
+    config.index = swapping.noted.index().parse().map_err(LoadError::usage)?;
     let new = swapping.noted.index();
     if let Some(old) = swapping.replaces().filter(|_| !config.create.anew)
         && (!swapping.may_go_on() || !index::exists(transport, new).await?)

@@ -16,8 +16,9 @@ pub(super) struct Trimmed {
 }
 
 /// Deletes the complete indices that loads have made for the alias, except `new`, which the alias
-/// stands for, the last `keep` ones, those that have other aliases, and those that a load writes
-/// to. An index that is not complete may be that of a load that runs: it is named only.
+/// stands for, the last `keep` ones that it stood for, newer ones than these, those that have other
+/// aliases, and those that a load writes to. A newer one is there after a rollback. An index that
+/// is not complete may be that of a load that runs: it is named only.
 ///
 /// # Errors
 /// A request failed, in words.
@@ -35,8 +36,11 @@ pub(super) async fn trim(
     }
     let mut deleted = Vec::new();
     // An index without a mark was not made by a load for this alias.
-    let ours = known.earlier.iter().filter(|old| old.complete.is_some() && old.is_own);
-    for old in ours.skip(keep as usize).filter(|old| old.aliases.is_empty()) {
+    let ours: Vec<_> = known.earlier.iter().filter(|old| old.complete.is_some() && old.is_own).collect();
+    let (kept, others) = ours.split_at(ours.len().min(keep as usize));
+    let oldest = kept.iter().filter_map(|old| old.complete.as_deref()).min();
+    let is_older = |old: &EarlierIndex| oldest.is_none_or(|oldest| old.complete.as_deref() < Some(oldest));
+    for old in others.iter().filter(|old| old.aliases.is_empty() && is_older(old)) {
         let gone = async {
             let target = index::resolve(transport, &old.index).await.map_err(text)?;
             match group::writing(transport, &target, guard, Silent::default()).await {

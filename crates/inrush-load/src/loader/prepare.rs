@@ -11,10 +11,9 @@ use inrush_cluster::api::{
     ClusterError, CreateIndex, Created, Product, Target, TargetKind, Version, history, index, primary_terms, stats,
 };
 use inrush_cluster::transport::Transport;
-use inrush_core::Action;
 use inrush_core::flow::PrimaryTerms;
 use inrush_core::report::Tally;
-use inrush_core::wildcard;
+use inrush_core::{Action, FieldTypes, wildcard};
 use inrush_guard::GUARD_INDEX;
 use inrush_sources::Source;
 use serde_json::{Map, Value};
@@ -25,12 +24,14 @@ use super::managed::Managed;
 use super::new_index;
 use super::recreate;
 use crate::beginnings::{Beginnings, Repeated};
-use crate::config::{Durability, FinishConfig, GraphTime, IndexCreation, LoadConfig, WaitFor};
+use crate::config::{Durability, FinishConfig, IndexCreation, LoadConfig, WaitFor};
+use crate::count_check::Before;
 use crate::cutover::{BY_ALIAS, Swapping};
 use crate::error::LoadError;
 use crate::guard_plan::{self, Earlier};
 use crate::report::NewIndexReport;
 use crate::targets;
+use crate::vector_check::Vectors;
 
 /// Properties of the documents and of the run before the first document.
 pub(super) struct LoadInput<'a> {
@@ -38,6 +39,10 @@ pub(super) struct LoadInput<'a> {
     pub(super) bytes: Option<u64>,
     /// The interrupted run that this one resumes.
     pub(super) earlier: Option<Earlier>,
+    /// The documents with vectors before that run, by field.
+    pub(super) vectors_before: BTreeMap<String, u64>,
+    /// Documents are looked up while they are sent.
+    pub(super) looks_up: bool,
     /// Ids of the interrupted run and of the runs before it.
     pub(super) runs: &'a [String],
     pub(super) run_id: &'a str,
@@ -99,7 +104,9 @@ pub(super) struct Prepared {
     /// An earlier run of the load has written segments without graphs, and has given the index its
     /// graphs back.
     pub(super) has_segments_without_graphs: bool,
-    /// Why the cluster does not let the graphs of a new index wait, where it was asked.
+    /// The user wants graphs that wait, and is told where they cannot.
+    pub(super) graphs_are_asked: bool,
+    /// Why the cluster does not let the graphs of a new index wait.
     pub(super) why_graphs_are_built: Option<String>,
     /// Primary terms before the first document, for a load that waits for flushes.
     pub(super) primary_terms: Option<PrimaryTerms>,
@@ -111,6 +118,12 @@ pub(super) struct Prepared {
     pub(super) earlier_indices: Vec<String>,
     /// UUIDs by index, which tell an index from a later one of the same name.
     pub(super) uuids: BTreeMap<String, String>,
+    /// The fields of the index of all documents, as far as they are known.
+    fields: FieldTypes,
+    /// Its fields with vectors, if the load verifies it.
+    pub(super) vectors: Vectors,
+    /// Documents with vectors before the load, by field.
+    pub(super) vectors_before: BTreeMap<String, u64>,
 }
 
 impl Prepared {
@@ -193,13 +206,14 @@ impl Prepared {
         if let Some(index) = self.index(config) {
             self.beginnings.note(transport, index, self.created).await;
         }
-        self.uuids = match self.target.as_ref().and_then(Target::write_index) {
-            Some(index) => [(index.name.clone(), index.uuid.clone())].into(),
-            None => match self.index(config) {
-                Some(index) => index::uuids(transport, index).await.unwrap_or_default(),
-                None => BTreeMap::new(),
-            },
+        let made = match (self.target.as_ref().and_then(Target::write_index), self.index(config)) {
+            (None, Some(index)) => index::resolve(transport, index).await.ok(),
+            _ => None,
         };
+        if let Some(index) = made.as_ref().or(self.target.as_ref()).and_then(Target::write_index) {
+            self.uuids = [(index.name.clone(), index.uuid.clone())].into();
+            self.fields = index.field_types.clone();
+        }
         if let Some(index) = self.index(config) {
             let index = index.to_owned();
             if let Ok(size) = stats::stats(transport, &index).await {
@@ -235,7 +249,7 @@ pub(crate) fn needs(config: &LoadConfig, bytes: Option<u64>, has_ids: bool) -> N
         wait_max: config.limits.pause_max,
         has_ids,
         restores: false,
-        rights: rights_at_end(config),
+        rights: rights_at_end(config, bytes),
         rights_of_guard: rights_of_guard(fixed),
     }
 }
@@ -249,7 +263,7 @@ fn rights_of_guard(index: Option<&str>) -> Vec<Need> {
 }
 
 /// The rights that the steps after the last document need, on the index that is loaded.
-fn rights_at_end(config: &LoadConfig) -> Vec<Need> {
+fn rights_at_end(config: &LoadConfig, bytes: Option<u64>) -> Vec<Need> {
     let FinishConfig { wait_for, force_merge, graph, swap, .. } = &config.finish;
     let index = config.index.fixed().unwrap_or_default();
     let mut rights = Vec::new();
@@ -258,8 +272,8 @@ fn rights_at_end(config: &LoadConfig) -> Vec<Need> {
         let by = "option `force_merge` needs at the end";
         add(by, &[Right::ForceMerge, Right::Task, Right::Refresh, Right::Stats]);
     }
-    if *graph == GraphTime::End {
-        let by = "option `graph=end` needs at the end";
+    if graph.waits(bytes) {
+        let by = "option `graph` needs at the end";
         add(by, &[Right::ForceMerge, Right::Task, Right::Refresh, Right::Stats]);
     }
     let by = "option `wait_for` needs at the end";
@@ -303,6 +317,10 @@ pub(super) async fn look(
     let mut prepared = Prepared::new(preflight, target);
     prepared.preflight.warnings.extend(config.create.notes.iter().cloned());
     prepared.new_index = new_index::report(config, prepared.target.as_ref());
+    // The documents name the new indices.
+    if config.index.fixed().is_none() {
+        config.tell_inferred();
+    }
     Ok(prepared)
 }
 
@@ -334,12 +352,16 @@ impl Prepared {
             guard: None,
             graphs: None,
             has_segments_without_graphs: false,
+            graphs_are_asked: true,
             why_graphs_are_built: None,
             primary_terms: None,
             beginnings: Beginnings::new(),
             sizes_before: BTreeMap::new(),
             earlier_indices: Vec::new(),
             uuids: BTreeMap::new(),
+            fields: FieldTypes::default(),
+            vectors: Vectors::default(),
+            vectors_before: BTreeMap::new(),
         }
     }
 }
@@ -354,7 +376,7 @@ impl Prepared {
         &mut self,
         transport: &Arc<Transport>,
         config: &LoadConfig,
-        LoadInput { bytes, earlier, runs, run_id, silent }: LoadInput<'_>,
+        LoadInput { bytes, earlier, vectors_before, looks_up, runs, run_id, silent }: LoadInput<'_>,
         swapping: Option<&Swapping>,
     ) -> Result<(), LoadError> {
         if let (true, Some(name), Some(_)) = (config.create.recreate, config.index.fixed(), &self.target) {
@@ -362,22 +384,44 @@ impl Prepared {
             self.deleted = deleted.was_there.then(|| name.to_owned());
             (self.target, self.aliases) = (Some(deleted.target), deleted.aliases);
         }
-        self.create_index(transport, config, swapping).await?;
+        self.create_index(transport, config, swapping, earlier.is_some()).await?;
         let input = guard_plan::GuardInput { bytes, created: self.created, earlier };
         let guard = guard_plan::plan(transport, config, self.target.as_ref(), input).await?;
         self.guard = match (guard, &self.preflight.lacks_for_guard) {
             (Some(_), Some(lacks)) => {
-                tracing::warn!("the settings of {} are not changed for the load: {lacks}", config.index.as_str());
+                let index = config.index.as_str();
+                // Of the log only, as it is so in each load of this user.
+                tracing::warn!("the settings of {index} are not changed for the load: {lacks}");
                 None
             }
             (plan, _) => plan,
         };
         self.read_index(transport, config).await?;
         if let (true, Some(target)) = (config.verify, &self.target) {
+            let unlike = if self.preflight.pipelines {
+                Some("an ingest pipeline may add or remove it")
+            } else {
+                looks_up.then_some("documents are looked up while they are sent")
+            };
+            self.vectors = Vectors::new(&self.fields, unlike);
             let created = self.uuids.get(&target.name).map(String::as_str);
-            let (guard, pause_max) = (&config.guard, config.limits.pause_max);
-            let entering = Entering { target, created, guard, run: run_id, earlier, runs, pause_max };
-            (self.before, self.member) = group::enter(transport, entering).await?;
+            let (guard, pause_max, vectors) = (&config.guard, config.limits.pause_max, &self.vectors);
+            let known = earlier.and_then(|earlier| earlier.docs_before);
+            let known = known.map(|docs| Before { docs, vectors: vectors_before });
+            let entering = Entering {
+                target,
+                created,
+                guard,
+                run: run_id,
+                is_resumed: earlier.is_some(),
+                known,
+                runs,
+                pause_max,
+                vectors,
+            };
+            let (before, member) = group::enter(transport, entering).await?;
+            self.vectors_before = before.as_ref().map(|before| before.vectors.clone()).unwrap_or_default();
+            (self.before, self.member) = (before.map(|before| before.docs), member);
         }
         Ok(())
     }
@@ -425,6 +469,7 @@ impl Prepared {
         transport: &Transport,
         config: &LoadConfig,
         swapping: Option<&Swapping>,
+        is_resumed: bool,
     ) -> Result<(), LoadError> {
         let (Some(name), Some(found)) = (config.index.fixed(), &self.target) else { return Ok(()) };
         if let TargetKind::Index(index) = &found.kind {
@@ -446,6 +491,9 @@ impl Prepared {
                 self.has_kept_aliases = has_aliases;
                 self.preflight.warnings.extend(warnings);
                 (self.created, self.is_creating) = (created == Created::New, false);
+                if self.created {
+                    config.tell_inferred();
+                }
                 if created == Created::Existing {
                     self.target = Some(index::resolve(transport, name).await?);
                 }
@@ -454,18 +502,13 @@ impl Prepared {
                     swapping.check_made(transport).await?;
                 }
             }
-            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. }
-                if config.create.is_given() =>
-            {
-                tracing::warn!(
-                    "index {name} exists, so option `mapping`, option `settings`, option `shards` and option `replicas` have no effect; give option `recreate` to delete the index and create it again"
-                );
+            // An earlier run, or another load of the same index, has made it.
+            _ if is_resumed || swapping.is_some_and(Swapping::may_go_on) => {}
+            TargetKind::Index(_) | TargetKind::Alias { .. } | TargetKind::DataStream { .. } => {
+                // Of the log only: a load that runs each night says what its first one needs.
+                config.create.without_effect(name).into_iter().for_each(|warning| tracing::warn!("{warning}"));
             }
-            TargetKind::Index(_)
-            | TargetKind::Alias { .. }
-            | TargetKind::DataStream { .. }
-            | TargetKind::Missing { .. }
-            | TargetKind::Hidden => {}
+            TargetKind::Missing { .. } | TargetKind::Hidden => {}
         }
         Ok(())
     }
@@ -506,10 +549,39 @@ pub(super) async fn read_primary_terms(transport: &Transport, index: &str) -> Re
     }
 }
 
+impl LoadConfig {
+    /// Warns of what was found while the mapping of a new index was inferred.
+    #[doc(hidden)]
+    pub fn tell_inferred(&self) {
+        self.create.inferred.iter().flatten().for_each(|warning| self.told.add(warning.clone()));
+    }
+}
+
 impl IndexCreation {
     /// Whether the user gave a mapping or settings for a new index.
     pub(crate) fn is_given(&self) -> bool {
         self.mapping.is_some() || self.settings.is_some() || self.shards.is_some() || self.replicas.is_some()
+    }
+
+    /// A warning about an index that exists, where the user gave what a new one gets. A mapping
+    /// that is inferred is for a new index only.
+    pub(crate) fn without_effect(&self, name: &str) -> Option<String> {
+        let mapping = if self.mapping_of.is_some() { "option `copy_mapping`" } else { "option `mapping`" };
+        let settings = if self.settings_of.is_some() { "option `copy_settings`" } else { "option `settings`" };
+        let is_given = [
+            (mapping, self.mapping.is_some() && self.inferred.is_none()),
+            (settings, self.settings.is_some()),
+            ("option `shards`", self.shards.is_some()),
+            ("option `replicas`", self.replicas.is_some()),
+        ];
+        let given: Vec<&str> = is_given.into_iter().filter(|(_, is)| *is).map(|(option, _)| option).collect();
+        let have = if given.len() == 1 { "has" } else { "have" };
+        (!given.is_empty()).then(|| {
+            format!(
+                "index {name} exists, so {} {have} no effect; give option `recreate` to delete the index and create it again",
+                given.join(", ")
+            )
+        })
     }
 
     /// Mapping and settings of the new index `name`: those of the first pattern that matches, or

@@ -10,6 +10,7 @@ use inrush_cluster::clock;
 use inrush_cluster::transport::Transport;
 use inrush_core::Code;
 use inrush_core::encode::Encoder;
+use inrush_core::index_name::IndexPart;
 use inrush_sources::{Begun, Source};
 use serde_json::{Map, Value};
 
@@ -70,7 +71,7 @@ pub(super) async fn begin_reading_for(
         );
         return Err(OptionError::conflict(message).coded(Code::EmptySource).into());
     }
-    check_id(&begun, config)?;
+    check_fields(&begun, config)?;
     if let Some(stream) = stream {
         let first = stream_time::untimed(&begun, config);
         stream_time::check(&stream, first).await?;
@@ -78,22 +79,46 @@ pub(super) async fn begin_reading_for(
     Ok(Box::new(begun))
 }
 
-/// Refuses a field of the id that no document has, where the documents have one that is written in
-/// other letters.
-fn check_id(begun: &Begun, config: &LoadConfig) -> Result<(), LoadError> {
-    let id = config.id.as_ref().map(|path| config.shaping.in_source(path));
-    let Some([name]) = id.as_ref().map(|path| path.names()) else { return Ok(()) };
+/// Refuses a field of the id, or of another part of a document's address, that no document has,
+/// where the documents have one of almost the same name.
+fn check_fields(begun: &Begun, config: &LoadConfig) -> Result<(), LoadError> {
+    let of_index = config.index.parts().iter().filter_map(|part| match part {
+        IndexPart::Field(path) | IndexPart::Date(path, _) => Some(("index", path)),
+        IndexPart::Text(_) => None,
+    });
+    let of_document = [("id", &config.id), ("routing", &config.routing), ("version", &config.version)];
+    let of_document = of_document.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
+    for (option, path) in of_document.chain(of_index) {
+        let path = config.shaping.in_source(path);
+        let [name] = path.names() else { continue };
+        let Some(near) = near(begun, name) else { continue };
+        let message = format!("none of the first documents has the field {name}");
+        let hint = match option {
+            _ if near.trim() != near => {
+                format!("they have {near:?}, with blanks in its name; of CSV option `trim` leaves them out")
+            }
+            "index" => format!("did you mean {{{near}}}?"),
+            option => format!("did you mean option `{option}={near}`?"),
+        };
+        return Err(OptionError::value(option, message).hint(hint).into());
+    }
+    Ok(())
+}
+
+/// The field of the first documents that is written almost like this one, if none has this one.
+fn near(begun: &Begun, name: &str) -> Option<String> {
+    let plain =
+        |name: &str| -> String { name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect() };
+    let wanted = plain(name);
     let mut near = None;
     for document in begun.first_documents().take(DOCS_MAX) {
-        let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return Ok(()) };
+        let Ok(Value::Object(document)) = serde_json::from_slice(document) else { return None };
         if document.contains_key(name) {
-            return Ok(());
+            return None;
         }
-        near = near.or_else(|| document.keys().find(|key| key.to_lowercase() == name.to_lowercase()).cloned());
+        near = near.or_else(|| document.keys().find(|key| plain(key) == wanted).cloned());
     }
-    let Some(near) = near else { return Ok(()) };
-    let message = format!("option `id={name}`: none of the first documents has the field {name}");
-    Err(OptionError::value("id", message).hint(format!("did you mean option `id={near}`?")).into())
+    near
 }
 
 /// Checks that the load can create its index again. Returns a warning about aliases that the new

@@ -1,9 +1,12 @@
 //! Vectors of a load: the types of their fields in a new index, and whether they are sent packed.
+//! Numbers beyond a long get their type with them.
 
 use inrush_cluster::api::vectors::{self, Packed};
 use inrush_cluster::api::{ClusterError, ClusterInfo, Product, Target, index, product, trial};
 use inrush_cluster::transport::Transport;
+use inrush_core::KnownProduct;
 use inrush_core::encode::Packer;
+use inrush_core::mapping::map_unsigned;
 use inrush_core::vectors::{Packing, SeenVector, VectorServer, upgrade};
 use serde_json::{Value, json};
 
@@ -13,17 +16,26 @@ use crate::config::{IdFrom, LoadConfig};
 /// The setting without which OpenSearch builds no graph of vectors.
 const KNN: &str = "index.knn";
 
-/// Gives the vectors of an inferred mapping the type that the cluster has for them, if the index is
-/// created with it. Where the cluster has none, they stay numbers, and a warning says why.
+/// Gives the vectors of an inferred mapping, and its numbers beyond a long, the type that the
+/// cluster has for them, if the index is created with it. Where the cluster has none, they stay
+/// numbers and keywords, and a warning says why.
 ///
 /// # Errors
 /// [`ClusterError`] if the cluster does not answer.
 pub(crate) async fn fit(transport: &Transport, config: &mut LoadConfig) -> Result<(), ClusterError> {
     let seen = std::mem::take(&mut config.create.vectors);
-    if seen.is_empty() || config.create.mapping.is_none() || is_there(transport, config).await? {
+    let unsigned = std::mem::take(&mut config.create.unsigned);
+    let is_nothing = seen.is_empty() && unsigned.is_empty();
+    if is_nothing || config.create.mapping.is_none() || is_there(transport, config).await? {
         return Ok(());
     }
     let info = product::detect(transport).await?;
+    if !unsigned.is_empty() {
+        fit_unsigned(transport, config, &unsigned, &info).await;
+    }
+    if seen.is_empty() {
+        return Ok(());
+    }
     let server = match server(transport, &info).await {
         Ok(server) => server,
         Err(why) => {
@@ -46,6 +58,47 @@ pub(crate) async fn fit(transport: &Transport, config: &mut LoadConfig) -> Resul
     Ok(())
 }
 
+/// Makes numbers of the keywords of these names, or warns that the cluster has no type for them.
+async fn fit_unsigned(transport: &Transport, config: &mut LoadConfig, unsigned: &[Vec<String>], info: &ClusterInfo) {
+    let server = info.vector_server();
+    let is_older = |VectorServer { product, version }: VectorServer| {
+        version.is_some_and(|version| version < unsigned_since(product))
+    };
+    let why = if server.is_none() {
+        "the product is unknown".to_owned()
+    } else if server.is_some_and(is_older) {
+        format!("{info} has no unsigned_long")
+    } else if is_oss(transport, info).await {
+        "this cluster is the distribution oss of Elasticsearch, which has no unsigned_long".to_owned()
+    } else {
+        if let Some(mapping) = config.create.mapping.as_mut() {
+            map_unsigned(mapping, unsigned);
+        }
+        return;
+    };
+    let names: Vec<String> = unsigned.iter().map(|names| names.join(".")).collect();
+    let warning = format!(
+        "option `map=auto`: {} has numbers beyond a long, and is mapped as keyword, which sorts and compares them as text: {why}",
+        names.join(", ")
+    );
+    tracing::warn!("{warning}");
+    config.create.notes.push(warning);
+}
+
+/// The first version with `unsigned_long`.
+fn unsigned_since(product: KnownProduct) -> (u32, u32) {
+    match product {
+        KnownProduct::Elasticsearch => (7, 10),
+        KnownProduct::OpenSearch => (2, 8),
+    }
+}
+
+/// Whether the cluster is the distribution of Elasticsearch without the types of x-pack.
+async fn is_oss(transport: &Transport, info: &ClusterInfo) -> bool {
+    let is_7 = info.product == Product::Elasticsearch && info.version.is_some_and(|version| version.major == 7);
+    is_7 && vectors::is_oss(transport).await
+}
+
 /// Whether the index is there and stays, with the mapping that it has.
 async fn is_there(transport: &Transport, config: &LoadConfig) -> Result<bool, ClusterError> {
     let Some(name) = config.index.fixed().filter(|_| !config.create.recreate) else { return Ok(false) };
@@ -61,8 +114,7 @@ async fn is_there(transport: &Transport, config: &LoadConfig) -> Result<bool, Cl
 /// Why it has none, or why that is unknown.
 async fn server(transport: &Transport, info: &ClusterInfo) -> Result<VectorServer, String> {
     let server = info.vector_server().ok_or("the product is unknown")?;
-    let is_7 = info.product == Product::Elasticsearch && info.version.is_some_and(|version| version.major == 7);
-    if is_7 && vectors::is_oss(transport).await {
+    if is_oss(transport, info).await {
         return Err("this cluster is the distribution oss of Elasticsearch, which has no dense_vector".to_owned());
     }
     if info.product != Product::OpenSearch {
@@ -141,7 +193,7 @@ pub(super) async fn packer(
             Packer::default()
         }
         Packed::Not(why) => {
-            tracing::warn!("vectors of {index} are sent as numbers, not as base64: {why}");
+            config.told.warn(format!("vectors of {index} are sent as numbers, not as base64: {why}"));
             Packer::default()
         }
     }

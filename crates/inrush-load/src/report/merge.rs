@@ -18,6 +18,7 @@ impl Report {
     /// | `verified`, `settings` | the first one that failed, or that of the first part |
     /// | `tolerance` | compared with the sums |
     /// | `sizes`, `pauses`, `warnings`, `sources`, `lag` | all |
+    /// | `not_found_ids` | the first 100 |
     /// | `dead_letters`, `checkpoint`, `this_run` | none: each part has its own |
     /// | the rest | those of the first part |
     pub fn merged(reports: impl IntoIterator<Item = Report>) -> Option<Report> {
@@ -64,6 +65,8 @@ impl Report {
         };
         self.sizes.extend(part.sizes);
         self.pauses.extend(part.pauses);
+        self.not_found_ids.extend(part.not_found_ids);
+        self.not_found_ids.truncate(100);
         self.warnings.extend(part.warnings);
         self.warning_details.extend(part.warning_details);
         self.sources.extend(part.sources);
@@ -142,6 +145,7 @@ mod tests {
                 .collect(),
             dead_letters: Some("d".into()),
             dead_letter_topic: None,
+            not_found_ids: Vec::new(),
             warnings: vec![format!("{docs_read}")],
             warning_details: Vec::new(),
             sources: Vec::new(),

@@ -139,6 +139,26 @@ async fn elasticsearch_gets_the_graphs_of_a_new_index_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_merge_whose_node_was_stopped_begins_again() {
+    for gone in [2, 10] {
+        let fake = fake(Flavor::elasticsearch_9()).await;
+        let reason = json!({"error": {"type": "resource_not_found_exception", "reason": "the task isn't running"}});
+        for task in 1..=gone {
+            for colon in [":", "%3A"] {
+                fake.set_reply(&format!("/_tasks/fakenode{:014}{colon}{task}", 0), 404, reason.clone());
+            }
+        }
+        let (config, _folder) = job(&fake);
+        let report = load(&fake, config).await;
+        assert_eq!(asked(&fake, &["_forcemerge"]).len(), 3.max(gone), "{gone}");
+        let failure = report.finish.failure.as_deref().unwrap_or_default();
+        let expected = if gone == 2 { Status::Complete } else { Status::CheckFailed };
+        assert_eq!((report.status, failure.contains("was stopped 10 times")), (expected, gone == 10), "{report:?}");
+        is_as_wanted(&fake, "after the load");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn opensearch_gets_the_graphs_of_an_empty_index_once() {
     let fake = fake(Flavor::opensearch_3()).await;
     let (config, _folder) = job(&fake);

@@ -6,4 +6,5 @@ mod dead_letters;
 mod fetch;
 mod graphs;
 mod local;
+mod vectors;
 mod versions;

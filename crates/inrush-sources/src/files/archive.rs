@@ -1,5 +1,6 @@
-//! Archives: each member is a file of its own. The members of a zip or tar archive are read where
-//! they are. A compressed tar archive is unpacked to a temporary file before.
+//! Archives: each member is a file of its own. The members of a zip or tar archive of this machine
+//! are read where they are. A compressed tar archive is unpacked to a temporary file before, and an
+//! archive that is on a server or on stdin is copied to one.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -14,9 +15,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 use inrush_core::Code;
+use inrush_formats::chosen::Choice;
 use inrush_formats::input::{Bytes, Input};
 use inrush_formats::raw::{Raw, contents};
-use inrush_formats::{Warnings, format};
+use inrush_formats::{InputError, Warnings};
 use tar::EntryType;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -24,45 +26,45 @@ use super::local::{LocalFile, of_file};
 use super::paths::shown;
 use super::steady::{Noted, Steady, read_at_most};
 use crate::SourceError;
+use crate::archives::{Copies, Kind, is_tar, is_zip, kind};
 use crate::lake;
-
-/// Endings of names, and what they say.
-const ENDINGS: [(&str, Kind); 13] = [
-    (".zip", Kind::Zip),
-    (".tar", Kind::Tar),
-    (".tar.gz", Kind::PackedTar),
-    (".tar.gzip", Kind::PackedTar),
-    (".tgz", Kind::PackedTar),
-    (".tar.zst", Kind::PackedTar),
-    (".tar.zstd", Kind::PackedTar),
-    (".tzst", Kind::PackedTar),
-    (".tar.bz2", Kind::PackedTar),
-    (".tbz2", Kind::PackedTar),
-    (".tbz", Kind::PackedTar),
-    (".tar.xz", Kind::PackedTar),
-    (".txz", Kind::PackedTar),
-];
+use crate::repeat::Fingerprint;
+use crate::store::Object;
 
 /// How a Parquet file begins.
 const PARQUET: &[u8] = b"PAR1";
 
-#[derive(Clone, Copy)]
-enum Kind {
-    Zip,
-    Tar,
-    PackedTar,
+/// An archive whose members are read.
+#[derive(Debug)]
+pub(super) struct Archive {
+    /// The name for messages and records.
+    name: String,
+    origin: Origin,
+    contents: Contents,
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Path(PathBuf),
+    Object(Arc<Object>),
+    Stdin,
+}
+
+/// Where the members are read.
+#[derive(Debug)]
+enum Contents {
+    /// In the archive, whose state was noted when the load began.
+    InPlace(PathBuf, Noted),
+    /// In a temporary file, without the compression of a tar archive.
+    Copied(Arc<File>),
 }
 
 /// A file in an archive.
 #[derive(Clone, Debug)]
 pub(super) struct Member {
-    /// The archive.
-    pub(super) archive: PathBuf,
+    archive: Arc<Archive>,
     /// The path in the archive.
-    pub(super) path: String,
-    noted: Noted,
-    /// The archive without its compression, where it was unpacked.
-    unpacked: Option<Arc<File>>,
+    path: String,
     /// Where the contents begin, and their bytes there.
     start: u64,
     len: u64,
@@ -77,56 +79,119 @@ struct Check {
     crc32: u32,
 }
 
-fn kind(name: &str) -> Option<Kind> {
-    let name = name.to_ascii_lowercase();
-    ENDINGS.iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, kind)| *kind)
+/// Where the user looks for files, and which of them count.
+#[derive(Clone, Copy)]
+pub(super) struct Looking<'a> {
+    pub(super) choice: &'a Choice,
+    pub(super) warnings: &'a Warnings,
 }
 
-/// Whether a name ends like that of an archive.
-pub(crate) fn promises_an_archive(name: &str) -> bool {
-    kind(name).is_some()
-}
-
-/// The members of an archive, sorted by their paths. `None`: the file is no archive by its name, or
-/// by its contents. As in a folder, names that begin with `.` or `_` are skipped, except that of a
-/// folder which has all members.
-pub(super) fn members(path: &Path, noted: &Noted, warnings: &Warnings) -> Result<Option<Vec<Member>>, SourceError> {
-    let Some(kind) = kind(&path.file_name().unwrap_or_default().to_string_lossy()) else { return Ok(None) };
-    let name = shown(path);
-    let damaged =
-        |e: io::Error| SourceError::io(&name, "cannot be read as an archive", e).coded(Code::DamagedCompression);
-    let file = File::open(path).map_err(|e| SourceError::io(&name, "cannot be opened", e))?;
-    let begins = |file: &File| {
+impl Looking<'_> {
+    /// The members of an archive that are read, sorted by their paths. `below` is the path of the
+    /// archive below the folder that the user named. `None`: the file is no archive by its name, or
+    /// by its contents. As in a folder, names that begin with `.` or `_` are skipped, except that
+    /// of a folder which has all members.
+    pub(super) fn of_path(&self, path: &Path, noted: &Noted, below: &str) -> Result<Option<Vec<Member>>, SourceError> {
+        let Some(kind) = kind(&path.file_name().unwrap_or_default().to_string_lossy()) else { return Ok(None) };
+        let name = shown(path);
+        let file = File::open(path).map_err(|e| SourceError::io(&name, "cannot be opened", e))?;
         let mut head = [0; 512];
         let len = file.read_at(&mut head, 0).unwrap_or_default();
-        head[..len].to_vec()
-    };
-    let of = Of { archive: path, noted, warnings };
-    let (found, unpacked) = match kind {
-        Kind::Zip => {
-            let head = begins(&file);
-            if !head.starts_with(b"PK") || format::is_workbook(&head) {
-                return Ok(None);
-            }
-            (zip(file), None)
-        }
-        Kind::Tar if is_tar(&begins(&file)) => (tar(&file), None),
-        Kind::PackedTar => match of.unpacked(file, &name)? {
-            Some(unpacked) => (tar(&unpacked), Some(unpacked)),
-            None => return Ok(None),
-        },
-        Kind::Tar => return Ok(None),
-    };
-    of.members(found.map_err(damaged)?, unpacked.as_ref()).map(Some)
+        let head = &head[..len];
+        let contents = match kind {
+            Kind::Zip if !is_zip(head) => return Ok(None),
+            Kind::Tar if !is_tar(head) => return Ok(None),
+            Kind::Zip | Kind::Tar => Contents::InPlace(path.to_owned(), noted.clone()),
+            Kind::PackedTar => match copied(of_file(Ok(file), Some(noted), &name)?.raw, kind, &name)? {
+                Some(copy) => Contents::Copied(Arc::new(copy)),
+                None => return Ok(None),
+            },
+        };
+        self.members(Archive { name, origin: Origin::Path(path.to_owned()), contents }, kind, below).map(Some)
+    }
+
+    /// The same for a file on a server, which is copied, unless `copies` has it.
+    pub(super) fn of_object(
+        &self,
+        object: &Arc<Object>,
+        copies: &Copies,
+        below: &str,
+    ) -> Result<Option<Vec<Member>>, SourceError> {
+        let Some(kind) = kind(&object.path) else { return Ok(None) };
+        let name = object.name.clone();
+        let copy = copies.copy(&object.name, object.version.as_ref(), || {
+            check_room(object.size, &name)?;
+            tracing::info!("{name}: is copied to a temporary file before its members are read");
+            let stream = object.stream();
+            let read = stream.consumed();
+            copied(Raw { input: Input::new(stream), read, seekable: None }, kind, &name)
+        })?;
+        let Some(copy) = copy else { return Ok(None) };
+        let (origin, contents) = (Origin::Object(Arc::clone(object)), Contents::Copied(copy));
+        self.members(Archive { name, origin, contents }, kind, below).map(Some)
+    }
+
+    /// The same for stdin, which is an archive of this kind.
+    pub(super) fn of_stdin(&self, raw: Raw, kind: Kind) -> Result<Vec<Member>, SourceError> {
+        let name = "-".to_owned();
+        let changed = || SourceError::new("-", "its beginning has changed").coded(Code::SourceChanged);
+        let copy = copied(raw, kind, &name)?.ok_or_else(changed)?;
+        let archive = Archive { name, origin: Origin::Stdin, contents: Contents::Copied(Arc::new(copy)) };
+        self.members(archive, kind, "")
+    }
 }
 
-/// Whether a file begins as tar archives do. Old ones have no mark, but the sum of their header.
-fn is_tar(head: &[u8]) -> bool {
-    let Some(header) = head.get(..512) else { return false };
-    let sum: u32 = (0..512).map(|at| if (148..156).contains(&at) { 32 } else { u32::from(header[at]) }).sum();
-    let digits: String =
-        header[148..156].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| *byte as char).collect();
-    u32::from_str_radix(&digits, 8) == Ok(sum)
+/// A copy in a temporary file, without the compression of a tar archive. `None`: it is no archive
+/// of this kind.
+fn copied(raw: Raw, kind: Kind, name: &str) -> Result<Option<File>, SourceError> {
+    let mut input = match kind {
+        Kind::Zip => raw.input,
+        Kind::Tar | Kind::PackedTar => contents(raw, name)?,
+    };
+    let head = input.peek(512, |_| false);
+    let is_one = match kind {
+        Kind::Zip => is_zip(head),
+        Kind::Tar | Kind::PackedTar => is_tar(head),
+    };
+    is_one.then(|| temporary(&mut input, name)).transpose()
+}
+
+/// Refuses an archive of this size before it is fetched, where there is no room for its copy.
+fn check_room(bytes: Option<u64>, name: &str) -> Result<(), SourceError> {
+    let (Some(bytes), Ok(disk)) = (bytes, rustix::fs::statvfs(std::env::temp_dir())) else { return Ok(()) };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if bytes <= free {
+        return Ok(());
+    }
+    let message = format!("it has {bytes} bytes, and {free} are free there");
+    Err(not_copied(name, io::Error::new(io::ErrorKind::StorageFull, message)))
+}
+
+fn not_copied(name: &str, error: io::Error) -> SourceError {
+    let folder = std::env::temp_dir();
+    let what = format!("cannot be copied to a temporary file in {} (TMPDIR says where)", folder.display());
+    SourceError::io(name, &what, error)
+}
+
+/// A file in TMPDIR with all that is left of `from`.
+fn temporary(from: &mut Input, name: &str) -> Result<File, SourceError> {
+    let not_read = |e: io::Error| match InputError::of(&e) {
+        Some(_) => SourceError::io(name, "cannot be read", e),
+        None => SourceError::io(name, "cannot be unpacked", e).coded(Code::DamagedCompression),
+    };
+    let not_written = |e| not_copied(name, e);
+    let mut file = tempfile::tempfile().map_err(not_written)?;
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => io::Write::write_all(&mut file, &buffer[..n]).map_err(not_written)?,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(not_read(e)),
+        }
+    }
+    file.rewind().map_err(not_written)?;
+    Ok(file)
 }
 
 /// The kind of a header that has the name of a volume.
@@ -218,8 +283,8 @@ enum Problem {
     Refused(String),
 }
 
-fn zip(file: File) -> io::Result<Vec<Found>> {
-    let mut archive = ZipArchive::new(file)?;
+fn zip(file: &File) -> io::Result<Vec<Found>> {
+    let mut archive = ZipArchive::new(Positioned { file, at: 0 })?;
     if archive.has_duplicate_names() {
         let message = "two of its members have the same path; unpack the archive first";
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
@@ -326,38 +391,47 @@ fn hidden_top(found: &[Found]) -> Option<String> {
     (is_hidden(top) && tops.all(|other| other == Some(top))).then(|| format!("{top}/"))
 }
 
-/// The archive whose members are looked for.
-struct Of<'a> {
-    archive: &'a Path,
-    noted: &'a Noted,
-    warnings: &'a Warnings,
-}
-
-impl Of<'_> {
-    /// The members that are read, sorted by their paths.
-    fn members(&self, found: Vec<Found>, unpacked: Option<&Arc<File>>) -> Result<Vec<Member>, SourceError> {
-        let name = shown(self.archive);
+impl Looking<'_> {
+    fn members(&self, archive: Archive, kind: Kind, below: &str) -> Result<Vec<Member>, SourceError> {
+        let name = archive.name.clone();
+        let damaged =
+            |e: io::Error| SourceError::io(&name, "cannot be read as an archive", e).coded(Code::DamagedCompression);
+        let list = |file: &File| match kind {
+            Kind::Zip => zip(file),
+            Kind::Tar | Kind::PackedTar => tar(file),
+        };
+        let found = match &archive.contents {
+            Contents::InPlace(path, _) => File::open(path).and_then(|file| list(&file)),
+            Contents::Copied(file) => list(file),
+        };
+        let found = found.map_err(damaged)?;
         let top = hidden_top(&found);
         let hides = |path: &str| is_hidden(top.as_deref().and_then(|top| path.strip_prefix(top)).unwrap_or(path));
-        lake::check_members(&name, found.iter().map(|found| (found.path.as_str(), !hides(&found.path))))?;
+        let left_out = self.choice.left_out();
+        let takes = |found: &Found| !hides(&found.path) && self.choice.takes_member(below, &found.path);
+        let taken: Vec<bool> = found.iter().map(takes).collect();
+        lake::check_members(&name, found.iter().zip(&taken).map(|(found, is_taken)| (found.path.as_str(), *is_taken)))?;
         let hidden = found.iter().filter(|found| hides(&found.path)).count();
+        let archive = Arc::new(archive);
         let mut members = Vec::new();
-        for found in found.into_iter().filter(|found| !hides(&found.path)) {
-            if found.is_repeated {
-                self.warn(&found.path, "member_repeated", "is in the archive more than once, and the last one counts");
+        for (found, _) in found.into_iter().zip(taken).filter(|(_, is_taken)| *is_taken) {
+            let is_repeated = found.is_repeated;
+            let Found { path, place: (start, len), check, problem, .. } = found;
+            let member = Member { archive: Arc::clone(&archive), path, start, len, check };
+            if is_repeated {
+                self.warn(&member, "member_repeated", "is in the archive more than once, and the last one counts");
             }
-            match found.problem {
-                None => members.push(self.member(found, unpacked)),
+            match problem {
+                None => members.push(member),
                 Some(Problem::NoFile) => {
-                    self.warn(&found.path, "no_file", "is a link or another thing than a file, and was skipped");
+                    self.warn(&member, "no_file", "is a link or another thing than a file, and was skipped");
                 }
                 Some(Problem::Refused(problem)) => {
-                    let name = format!("{name}/{}", found.path);
-                    return Err(SourceError::new(name, problem).coded(Code::UnknownFormat));
+                    return Err(SourceError::new(member.name(), problem).coded(Code::UnknownFormat));
                 }
             }
         }
-        if members.is_empty() {
+        if members.is_empty() && self.choice.left_out() == left_out {
             let mut message = "is an archive without files".to_owned();
             if hidden > 0 {
                 message += &format!("; members with a name that begins with `.` or `_` are skipped: {hidden}");
@@ -368,34 +442,48 @@ impl Of<'_> {
         Ok(members)
     }
 
-    fn member(&self, found: Found, unpacked: Option<&Arc<File>>) -> Member {
-        let Found { path, place: (start, len), check, .. } = found;
-        let (archive, noted) = (self.archive.to_owned(), self.noted.clone());
-        Member { archive, path, noted, unpacked: unpacked.cloned(), start, len, check }
-    }
-
-    fn warn(&self, path: &str, kind: &'static str, message: &str) {
-        self.warnings.add(&format!("{}/{path}", shown(self.archive)), kind, "", 1, || message.to_owned());
-    }
-
-    /// A tar archive without its compression. `None` if it is none.
-    fn unpacked(&self, file: File, name: &str) -> Result<Option<Arc<File>>, SourceError> {
-        let failed = |e| SourceError::io(name, "cannot be unpacked to a temporary file (TMPDIR)", e);
-        let raw = of_file(Ok(file), Some(self.noted), name)?.raw;
-        let mut contents = contents(raw, name)?;
-        if !is_tar(contents.peek(512, |_| false).get(..512).unwrap_or_default()) {
-            return Ok(None);
-        }
-        let mut unpacked = tempfile::tempfile().map_err(failed)?;
-        io::copy(&mut contents, &mut unpacked).map_err(failed)?;
-        Ok(Some(Arc::new(unpacked)))
+    fn warn(&self, member: &Member, kind: &'static str, message: &str) {
+        self.warnings.add(&member.name(), kind, "", 1, || message.to_owned());
     }
 }
 
 impl Member {
-    /// The name for messages and records.
+    /// The name for messages and records. The format of a file is looked for before a query.
     pub(super) fn name(&self) -> String {
-        format!("{}/{}", shown(&self.archive), self.path)
+        let Archive { name, origin, .. } = &*self.archive;
+        match (origin, name.split_once('?')) {
+            (Origin::Object(_), Some((address, query))) => format!("{address}/{}?{query}", self.path),
+            _ => format!("{name}/{}", self.path),
+        }
+    }
+
+    /// The path with that of the archive, whose folders may be fields.
+    pub(super) fn whole_path(&self) -> PathBuf {
+        match &self.archive.origin {
+            Origin::Path(path) => path.join(&self.path),
+            Origin::Object(object) => Path::new(&object.path).join(&self.path),
+            Origin::Stdin => PathBuf::from(&self.path),
+        }
+    }
+
+    /// Whether the archive can be read again, and shows a change.
+    pub(super) fn repeats(&self) -> bool {
+        match &self.archive.origin {
+            Origin::Path(_) => true,
+            Origin::Object(object) => object.version.is_some(),
+            Origin::Stdin => false,
+        }
+    }
+
+    /// What shows a change of the archive. `None` for stdin, which is read only once.
+    pub(super) fn fingerprint(&self) -> Option<Result<Fingerprint, SourceError>> {
+        let failed = |e| SourceError::io(self.name(), "cannot be read", e);
+        let archive = match &self.archive.origin {
+            Origin::Path(path) => Fingerprint::of(path).map_err(failed),
+            Origin::Object(object) => Ok(Fingerprint::of_object(object)),
+            Origin::Stdin => return None,
+        };
+        Some(archive.map(|archive| archive.of_member(&self.path)))
     }
 
     /// Bytes that are read of the archive.
@@ -406,11 +494,11 @@ impl Member {
     /// The contents as a stream, which is enough to look at their beginning.
     pub(super) fn stream(&self, name: &str) -> Result<LocalFile, SourceError> {
         let failed = |e| SourceError::io(name, "cannot be opened", e);
-        let (file, steady) = match &self.unpacked {
-            Some(unpacked) => (Arc::clone(unpacked), None),
-            None => {
-                let file = File::open(&self.archive).map_err(failed)?;
-                let steady = Steady::begin(&file, &self.noted);
+        let (file, steady) = match &self.archive.contents {
+            Contents::Copied(file) => (Arc::clone(file), None),
+            Contents::InPlace(path, noted) => {
+                let file = File::open(path).map_err(failed)?;
+                let steady = Steady::begin(&file, noted);
                 let steady = steady.map_err(|e| SourceError::io(name, "cannot be read", e))?;
                 (Arc::new(file), Some(Arc::new(steady)))
             }
@@ -431,9 +519,7 @@ impl Member {
         if !file.raw.input.peek(PARQUET.len(), |_| false).starts_with(PARQUET) {
             return Ok(file);
         }
-        let failed = |e| SourceError::io(name, "cannot be unpacked to a temporary file (TMPDIR)", e);
-        let mut unpacked = tempfile::tempfile().map_err(failed)?;
-        io::copy(&mut file.raw.input, &mut unpacked).and_then(|_| unpacked.rewind()).map_err(failed)?;
+        let unpacked = temporary(&mut file.raw.input, name)?;
         of_file(Ok(unpacked), None, name)
     }
 }
@@ -550,6 +636,15 @@ mod tests {
         let endless = &mut Checked::new(io::repeat(1), check);
         let error = io::copy(endless, &mut io::sink()).unwrap_err().to_string();
         assert!(error.contains("more bytes than the archive's list says"), "{error}");
+    }
+
+    #[test]
+    fn an_archive_that_has_no_room_is_not_fetched() {
+        assert!(check_room(Some(1), "a").is_ok() && check_room(None, "a").is_ok());
+        let error = check_room(Some(u64::MAX), "https://h/a.zip").unwrap_err();
+        assert_eq!(error.name, "https://h/a.zip");
+        let expected = format!("(TMPDIR says where): it has {} bytes, and ", u64::MAX);
+        assert!(error.message.contains(&expected) && error.message.ends_with(" are free there"), "{error}");
     }
 
     #[test]

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use inrush_formats::SourceError;
 use inrush_formats::input::{Bytes, Input};
 use inrush_formats::raw::{Raw, Seekable};
 
-use super::steady::{Noted, Steady};
+use super::steady::{Noted, Steady, read_at_most};
+use crate::archives::{Kind, kind_of_contents, tells_its_kind};
 
 /// An open file, pipe or terminal that counts the bytes read.
 struct RawFile {
@@ -88,6 +89,45 @@ pub(crate) fn of_file(
 pub(crate) fn stdin() -> std::io::Result<File> {
     use std::os::fd::AsFd;
     Ok(File::from(std::io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Stdin, of which the beginning was looked at and is still to be read. A pipe cannot be put back.
+static LOOKED_AT: Mutex<Option<LocalFile>> = Mutex::new(None);
+
+/// Bytes of stdin that are looked at. A block of bzip2 has to be whole.
+const HEADS: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
+
+/// Stdin from its next byte on.
+pub(crate) fn open_stdin() -> Result<LocalFile, SourceError> {
+    // It is whole after a panic, too.
+    let looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner).take();
+    looked_at.map_or_else(|| of_file(stdin(), None, "-"), Ok)
+}
+
+/// The archive that stdin is, if it is one. Waits for its beginning.
+pub(super) fn archive_on_stdin() -> Result<Option<(Raw, Kind)>, SourceError> {
+    let failed = |e| SourceError::io("-", "cannot be read", e);
+    let mut file = stdin().map_err(failed)?;
+    if Noted::of(&file.metadata().map_err(failed)?).is_some() {
+        // Only what is read moves the position of a regular file.
+        let mut head = vec![0; HEADS[HEADS.len() - 1]];
+        let at = file.stream_position().map_err(failed)?;
+        let len = read_at_most(&file, &mut head, at).map_err(failed)?;
+        let kind = kind_of_contents(&head[..len]);
+        return kind.map(|kind| Ok((open_stdin()?.raw, kind))).transpose();
+    }
+    let mut stdin = open_stdin()?;
+    for bytes in HEADS {
+        let head = stdin.raw.input.peek(bytes, tells_its_kind);
+        if let Some(kind) = kind_of_contents(head) {
+            return Ok(Some((stdin.raw, kind)));
+        }
+        if tells_its_kind(head) || head.len() < bytes {
+            break;
+        }
+    }
+    *LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner) = Some(stdin);
+    Ok(None)
 }
 
 /// Bytes that are left to read from a regular file on stdin, as in `inrush load - < FILE`.

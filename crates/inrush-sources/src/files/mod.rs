@@ -2,40 +2,40 @@
 
 mod archive;
 mod kind;
+mod known;
 mod local;
 mod partitions;
 pub(crate) mod paths;
 pub(crate) mod steady;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::Seek;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use inrush_core::{Code, RowForm, SourceId};
+use inrush_formats::chosen::{Choice, Chosen};
 #[cfg(feature = "sql")]
 use inrush_formats::columns::ColumnarFile;
 use inrush_formats::format::{self, Format, FormatOptions};
 use inrush_formats::input::Input;
 use inrush_formats::raw::{Raw, Seekable};
-use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading, check_format};
+use inrush_formats::reading::{CHUNK_BYTES_MAX, Reading};
 use inrush_formats::recorded;
-use inrush_formats::uses::Unused;
 use inrush_formats::{Chunk, ReadFile, SourceError, Warnings};
 
-use archive::Member;
-pub(crate) use archive::promises_an_archive;
+use archive::{Looking, Member};
 pub use kind::FileOptions;
 pub use kind::FilesKind;
-use local::{LocalFile, of_file, stdin, stdin_len};
+use known::Known;
+use local::{LocalFile, of_file, open_stdin, stdin};
 pub use paths::shown as shown_path;
-use paths::{expand, noted, shown};
+use paths::{expand, shown};
 use steady::{Noted, Steady};
 
-use crate::lake;
 use crate::network::Network;
 use crate::repeat::{Fingerprint, Repeats};
 use crate::source::{Source, SourceInfo, Step};
@@ -91,7 +91,10 @@ impl SourceSpec {
     /// The local files of the argument. Empty where there are none, or they cannot be listed.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
-            SourceSpec::Path(path) => expand(path, &Warnings::default()).unwrap_or_default(),
+            SourceSpec::Path(path) => {
+                let all = Choice::new(Chosen::default());
+                expand(path, &all, &Warnings::default()).map(|found| found.paths).unwrap_or_default()
+            }
             SourceSpec::Stdin | SourceSpec::Url(_) => Vec::new(),
         }
     }
@@ -102,6 +105,8 @@ impl SourceSpec {
 pub struct Files {
     names: Vec<String>,
     locations: Vec<Location>,
+    /// Those that the user did not name.
+    listed: HashSet<SourceId>,
     waiting: VecDeque<(SourceId, Location)>,
     bytes_total: Option<u64>,
     current: Option<Opened>,
@@ -136,56 +141,58 @@ struct Shared {
 pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -> Result<Files, SourceError> {
     options.check().map_err(|message| SourceError::new("options", message).coded(Code::OptionsConflict))?;
     let mut names = Vec::new();
+    let mut listed = HashSet::new();
     let mut waiting = VecDeque::new();
     let mut bytes_total = Some(0);
-    let mut add = |location: Location, bytes: Option<u64>| {
-        waiting.push_back((SourceId(names.len() as u32), location.clone()));
-        names.push(match location {
-            Location::Stdin => "-".to_owned(),
-            Location::Path(path, _) => shown(&path),
-            Location::Member(member) => member.name(),
-            Location::Object(object) => object.name.clone(),
-        });
-        bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
+    let mut add = |found: Vec<known::Found>| {
+        for known::Found { location, bytes, is_listed } in found {
+            let id = SourceId(names.len() as u32);
+            if is_listed {
+                listed.insert(id);
+            }
+            waiting.push_back((id, location.clone()));
+            names.push(location.name());
+            bytes_total = bytes_total.zip(bytes).map(|(total, bytes)| total + bytes);
+        }
     };
     let mut stdin_seen = false;
     let mut network = None;
-    let mut known = Known::new(&options);
+    let choice = Arc::new(Choice::new(options.chosen.clone()));
+    let mut known = Known::new(&options, Looking { choice: &choice, warnings });
     for spec in specs {
         match spec {
             SourceSpec::Stdin if std::mem::replace(&mut stdin_seen, true) => {
                 return Err(SourceError::new("-", "stdin is given twice and can be read only once; leave one `-` out")
                     .coded(Code::OptionsConflict));
             }
-            SourceSpec::Stdin => {
-                known.is_all = false;
-                add(Location::Stdin, stdin_len());
-            }
-            SourceSpec::Path(path) => {
-                for (location, bytes) in known.local(path, &options, warnings)? {
-                    add(location, bytes);
-                }
-            }
+            SourceSpec::Stdin => add(known.stdin()?),
+            SourceSpec::Path(path) => add(known.local(path)?),
             SourceSpec::Url(url) => {
-                known.is_all = false;
                 let failed = |e| SourceError::io(url.to_string(), "cannot be read over the network", e);
                 let network = match &mut network {
                     Some(network) => network,
                     none => none.insert(Network::new().map_err(failed)?),
                 };
-                for object in store::find(url, options.format.is_some() || options.parse.is_some(), network)? {
-                    let bytes = object.size;
-                    add(Location::Object(Arc::new(object)), bytes);
-                }
+                let found = store::find(url, options.format.is_some() || options.parse.is_some(), &choice, network)?;
+                add(known.remote(found, &url.copies)?);
             }
         }
     }
     known.check()?;
+    let unmatched = choice.unmatched().map(|(option, pattern)| format!("option `{option}={pattern}`"));
+    let unmatched = unmatched.collect::<Vec<_>>().join(", ");
+    if !unmatched.is_empty() {
+        warnings.add("", "pattern_unmatched", "", 1, || format!("no file matches {unmatched}"));
+    }
+    if let (true, Some(spec)) = (names.is_empty(), specs.first()) {
+        let message = "no file is left: option `include` and option `exclude` leave out all that were found";
+        return Err(SourceError::new(spec.to_string(), message).coded(Code::NoSuchFile));
+    }
     let options = FormatOptions { document_bytes_max: options.document_bytes_max.clamp(1, CHUNK_BYTES_MAX), ..options };
     let locations: Vec<Location> = waiting.iter().map(|(_, location)| location.clone()).collect();
     let path = |location: &Location| match location {
         Location::Path(path, _) => Some(path.clone()),
-        Location::Member(member) => Some(member.archive.join(&member.path)),
+        Location::Member(member) => Some(member.whole_path()),
         Location::Object(object) => Some(PathBuf::from(&object.path)),
         Location::Stdin => None,
     };
@@ -196,70 +203,18 @@ pub fn open(specs: &[SourceSpec], options: FormatOptions, warnings: &Warnings) -
     };
     let reading = Reading::new(options, warnings.clone());
     let shared = Shared { reading, partitions, begun: HashMap::new() };
-    Ok(Files { names, locations, waiting, bytes_total, current: None, is_begun: false, shared })
+    Ok(Files { names, locations, listed, waiting, bytes_total, current: None, is_begun: false, shared })
 }
 
-/// The formats of local files, which are known before any is read.
-struct Known {
-    unused: Unused,
-    first: Option<(String, Format)>,
-    count: usize,
-    /// Whether there are no other sources.
-    is_all: bool,
-}
-
-impl Known {
-    fn new(options: &FormatOptions) -> Self {
-        Known { unused: Unused::new(&options.given, options.parse.is_some()), first: None, count: 0, is_all: true }
-    }
-
-    fn see(&mut self, name: &str, format: Option<Format>) {
-        self.unused.see(format);
-        self.count += 1;
-        if let (None, Some(format)) = (&self.first, format) {
-            self.first = Some((name.to_owned(), format));
+impl Location {
+    /// The name for messages and records.
+    fn name(&self) -> String {
+        match self {
+            Location::Stdin => "-".to_owned(),
+            Location::Path(path, _) => shown(path),
+            Location::Member(member) => member.name(),
+            Location::Object(object) => object.name.clone(),
         }
-    }
-
-    /// The local files of a path, with their sizes. The members of an archive are files.
-    fn local(
-        &mut self,
-        path: &Path,
-        options: &FormatOptions,
-        warnings: &Warnings,
-    ) -> Result<Vec<(Location, Option<u64>)>, SourceError> {
-        let paths = expand(path, warnings)?;
-        lake::check(path, &paths)?;
-        let mut found = Vec::with_capacity(paths.len());
-        for path in paths {
-            let noted = noted(&path)?;
-            let members = noted.as_ref().map(|noted| archive::members(&path, noted, warnings)).transpose()?;
-            if let Some(members) = members.flatten() {
-                for member in members {
-                    let (name, bytes) = (member.name(), member.bytes());
-                    self.see(&name, check_format(member.stream(&name)?.raw, &name, options)?);
-                    found.push((Location::Member(Arc::new(member)), Some(bytes)));
-                }
-                continue;
-            }
-            if let Some(noted) = &noted {
-                let name = shown(&path);
-                let file = of_file(File::open(&path), Some(noted), &name)?.raw;
-                self.see(&name, check_format(file, &name, options)?);
-            } else {
-                self.is_all = false;
-            }
-            let bytes = noted.as_ref().map(Noted::bytes);
-            found.push((Location::Path(path, noted), bytes));
-        }
-        Ok(found)
-    }
-
-    /// Refuses an option that no file can use.
-    fn check(&self) -> Result<(), SourceError> {
-        let Some((name, format)) = self.first.as_ref().filter(|_| self.is_all) else { return Ok(()) };
-        let others = vec![Some(*format); self.count - 1];
-        self.unused.refused(name, *format, &others).map_or(Ok(()), Err)
     }
 }
 
@@ -268,7 +223,8 @@ impl Source for Files {
         // Pipes and devices have no size, so `bytes_total` is `None` with them.
         let lasts = |location: &Location| match location {
             Location::Object(object) => object.version.is_some(),
-            Location::Path(..) | Location::Member(_) | Location::Stdin => true,
+            Location::Member(member) => member.repeats(),
+            Location::Path(..) | Location::Stdin => true,
         };
         let repeats = self.bytes_total.is_some() && self.locations.iter().all(lasts);
         let options = &self.shared.reading.options;
@@ -291,7 +247,7 @@ impl Source for Files {
                 let opened = self.shared.open(id, &self.names[id.0 as usize], &location);
                 match opened.and_then(|file| self.check_unused(id).map(|()| file)) {
                     Ok(file) => self.current = Some(file),
-                    Err(error) => return Err(self.end(error.of(id))),
+                    Err(error) => return Err(self.end(self.with_hint(id, error).of(id))),
                 }
                 continue;
             };
@@ -317,11 +273,7 @@ impl Source for Files {
                 let failed = |e| SourceError::io(shown(path), "cannot be read", e);
                 Some(Fingerprint::of(path).map_err(failed))
             }
-            Location::Member(member) => {
-                let failed = |e| SourceError::io(member.name(), "cannot be read", e);
-                let fingerprint = Fingerprint::of(&member.archive).map_err(failed);
-                Some(fingerprint.map(|archive| archive.of_member(&member.path)))
-            }
+            Location::Member(member) => member.fingerprint(),
             Location::Object(object) => Some(Ok(Fingerprint::of_object(object))),
             Location::Stdin => {
                 let failed = |e| SourceError::io("-", "cannot be read", e);
@@ -404,6 +356,12 @@ impl Files {
         }
     }
 
+    /// Says how a file is left out that the user did not name, and that cannot be read.
+    fn with_hint(&self, id: SourceId, error: SourceError) -> SourceError {
+        let is_one_of_many = self.listed.contains(&id) && self.names.len() > 1;
+        if is_one_of_many { known::with_hint(error) } else { error }
+    }
+
     /// Ends the source after an error.
     fn end(&mut self, error: SourceError) -> SourceError {
         self.current = None;
@@ -431,7 +389,7 @@ impl Shared {
 
     fn open(&mut self, id: SourceId, name: &str, location: &Location) -> Result<Opened, SourceError> {
         let LocalFile { raw, steady } = match location {
-            Location::Stdin => of_file(stdin(), None, name)?,
+            Location::Stdin => open_stdin()?,
             Location::Path(path, noted) => of_file(File::open(path), noted.as_ref(), name)?,
             Location::Member(member) => member.open(name)?,
             Location::Object(object) => {

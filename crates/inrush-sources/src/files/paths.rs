@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 use inrush_formats::Warnings;
+use inrush_formats::chosen::Choice;
 
 use super::steady::Noted;
 use crate::SourceError;
@@ -26,15 +27,43 @@ pub fn shown(path: &Path) -> String {
     })
 }
 
+/// The files of an argument.
+pub(crate) struct Expanded {
+    pub(crate) paths: Vec<PathBuf>,
+    /// The folder in which they were looked for.
+    base: PathBuf,
+    /// They were found there, and the user did not name each.
+    pub(crate) is_listed: bool,
+}
+
+impl Expanded {
+    /// The path below the folder or pattern, by which a file is chosen.
+    pub(crate) fn below(&self, path: &Path) -> String {
+        // A pattern may begin with `./`, and the paths that it matches do not.
+        let without = self.base.strip_prefix(".").unwrap_or(&self.base);
+        shown(path.strip_prefix(&self.base).or_else(|_| path.strip_prefix(without)).unwrap_or(path))
+    }
+}
+
 /// The files of a path. Pipes, sockets and devices are read only where the user names them. A
-/// folder or pattern skips them with a warning.
-pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
-    let pattern = match path.to_str() {
+/// folder or pattern skips them with a warning. A folder that `choice` leaves out is not opened.
+pub(crate) fn expand(path: &Path, choice: &Choice, warnings: &Warnings) -> Result<Expanded, SourceError> {
+    let is_pattern = |text: &&str| text.contains(WILDCARDS) && path.symlink_metadata().is_err();
+    match path.to_str().filter(is_pattern) {
         // A file with this exact name takes precedence over the pattern.
-        Some(pattern) if pattern.contains(WILDCARDS) && path.symlink_metadata().is_err() => pattern,
-        _ if path.is_dir() => return folder(path, warnings),
-        _ => return Ok(vec![path.to_owned()]),
-    };
+        Some(pattern) => Ok(Expanded { paths: matching(pattern, warnings)?, base: literal(pattern), is_listed: true }),
+        None if path.is_dir() => {
+            Ok(Expanded { paths: folder(path, choice, warnings)?, base: path.to_owned(), is_listed: true })
+        }
+        None => {
+            let base = path.parent().unwrap_or(Path::new("")).to_owned();
+            Ok(Expanded { paths: vec![path.to_owned()], base, is_listed: false })
+        }
+    }
+}
+
+/// The files that match a pattern.
+fn matching(pattern: &str, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
     let matches = glob::glob(pattern).map_err(|e| {
         SourceError::new(pattern, format!("is not a valid glob pattern: {} at character {}", e.msg, e.pos))
             .coded(Code::BadOptionValue)
@@ -59,15 +88,23 @@ pub(crate) fn expand(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, S
     Ok(paths)
 }
 
+fn is_literal(part: &Component<'_>) -> bool {
+    !part.as_os_str().to_string_lossy().contains(WILDCARDS)
+}
+
+/// The folder in which the files of a pattern are.
+fn literal(pattern: &str) -> PathBuf {
+    Path::new(pattern).components().take_while(is_literal).collect()
+}
+
 /// Files that match the pattern and whose paths are not UTF-8. `glob` skips them.
 fn not_utf8(pattern: &str) -> Vec<PathBuf> {
     let options = MatchOptions { require_literal_separator: true, ..MatchOptions::new() };
     let Ok(matcher) = Pattern::new(pattern) else { return Vec::new() };
-    let literal = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
-    let base: PathBuf = Path::new(pattern).components().take_while(literal).collect();
+    let base = literal(pattern);
     let levels = match pattern.contains("**") {
         true => usize::MAX,
-        false => Path::new(pattern).components().skip_while(literal).count(),
+        false => Path::new(pattern).components().skip_while(is_literal).count(),
     };
     let mut found = Vec::new();
     let mut folders = vec![(base, 1)];
@@ -102,10 +139,11 @@ fn is_file(path: &Path, warnings: &Warnings) -> bool {
 
 /// The files of a folder and its subfolders, sorted by path. Names that begin with `.` or `_` are
 /// skipped, because they are not data, such as `_SUCCESS`.
-fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
-    let name = || shown(path);
+fn folder(top: &Path, choice: &Choice, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError> {
+    let left_out = choice.left_out();
+    let is_left_out = |path: &Path| choice.leaves_out_all_of(&shown(path.strip_prefix(top).unwrap_or(path)));
     let mut paths = Vec::new();
-    let mut folders = vec![path.to_owned()];
+    let mut folders = vec![top.to_owned()];
     while let Some(folder) = folders.pop() {
         let failed = |e| SourceError::io(folder.display().to_string(), "cannot be listed", e);
         for entry in folder.read_dir().map_err(failed)? {
@@ -118,14 +156,16 @@ fn folder(path: &Path, warnings: &Warnings) -> Result<Vec<PathBuf>, SourceError>
                 continue;
             }
             if path.is_dir() {
-                folders.push(path);
+                if !is_left_out(&path) {
+                    folders.push(path);
+                }
             } else if is_file(&path, warnings) {
                 paths.push(path);
             }
         }
     }
-    if paths.is_empty() {
-        return Err(SourceError::new(name(), "is a folder without files").coded(Code::NoSuchFile));
+    if paths.is_empty() && choice.left_out() == left_out {
+        return Err(SourceError::new(shown(top), "is a folder without files").coded(Code::NoSuchFile));
     }
     paths.sort();
     Ok(paths)
@@ -142,6 +182,8 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
+    use inrush_formats::chosen::Chosen;
+
     use super::*;
 
     #[test]
@@ -156,7 +198,8 @@ mod tests {
         for path in paths.iter().chain([&folder.path().join(name(b"\xFF.txt"))]) {
             std::fs::write(path, "").unwrap();
         }
-        let expand = |pattern: &str| expand(&folder.path().join(pattern), &Warnings::default()).unwrap();
+        let choice = Choice::new(Chosen::default());
+        let expand = |pattern: &str| expand(&folder.path().join(pattern), &choice, &Warnings::default()).unwrap().paths;
         assert_eq!(expand("*.log"), [&paths[1], &paths[0]].map(Clone::clone));
         assert_eq!(expand("**/*.log"), [&paths[1], &paths[2], &paths[0]].map(Clone::clone));
         assert_eq!(expand("*/*/c.log"), [paths[2].clone()]);

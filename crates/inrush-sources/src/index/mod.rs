@@ -288,6 +288,11 @@ impl Source for IndexSource {
         }
     }
 
+    fn ends(&self) -> Result<BTreeMap<Partition, u64>, SourceError> {
+        let Some((reading, shards)) = &self.prepared else { return Ok(BTreeMap::new()) };
+        self.runtime.block_on(reading.numbers(shards))
+    }
+
     fn fingerprints(&self) -> Result<Vec<Fingerprint>, SourceError> {
         let of = |(name, index): (String, &Found)| Fingerprint::of_index(&name, &index.uuid);
         Ok(self.names().into_iter().zip(&self.indices).map(of).collect())

@@ -7,9 +7,11 @@ use http::Method;
 use inrush_cluster::api::{ClusterError, changes, index, stats};
 use inrush_cluster::clock;
 use inrush_core::Code;
+use inrush_core::ledger::Partition;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use super::super::SourceError;
 use super::retries::{PAUSE_MIN, pause, retries};
 use super::shard::ShardRead;
 use super::shared::{Ended, Message, Reading, Shard, is_fatal, search_path};
@@ -86,6 +88,18 @@ impl Reading {
             }
         }
         Ok(())
+    }
+
+    /// The lowest numbers that later operations can have.
+    pub(super) async fn numbers(&self, shards: &[Shard]) -> Result<BTreeMap<Partition, u64>, SourceError> {
+        let ends = match self.ends(shards, true).await {
+            Ok(ends) => ends,
+            Err(Ended::Failed(error)) => return Err(error),
+            // Nothing has been read that could be dropped.
+            Err(Ended::Gone) => BTreeMap::new(),
+        };
+        let end = |shard: &Shard| Some(((shard.source, shard.number), ends.get(&shard.key())?.max));
+        Ok(shards.iter().filter_map(end).collect())
     }
 
     /// Whether the user may open points in time.

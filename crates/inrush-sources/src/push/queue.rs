@@ -195,7 +195,7 @@ impl Shared {
                 let writer = RowWriter::new(&schema, &[], *document_bytes_max, name, &self.warnings, pool);
                 let writer = writer.with_timestamps(*timestamps).with_nulls(state.rows.nulls);
                 let writer = writer.with_binary(binary.fixed(), &BinaryForms::default());
-                Arc::new(writer.with_texts(&state.texts, &schema).with_vectors(&state.rows, &schema))
+                Arc::new(writer.with_texts(&state.texts, &schema).with_fields(&state.rows, &schema))
             }
         };
         state.writer = Some((schema, Arc::clone(&writer)));

@@ -47,7 +47,7 @@ impl Source for PushSource {
         state.rows = form.clone();
         state.each_writer(|writer, schema| {
             writer.set_nulls(form.nulls);
-            writer.set_vectors(form, schema);
+            writer.set_fields(form, schema);
         });
     }
 

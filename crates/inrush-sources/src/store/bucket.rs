@@ -6,12 +6,14 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::{StreamExt, TryStreamExt};
 use glob::{MatchOptions, Pattern};
+use inrush_formats::chosen::Choice;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::client::{build, explain};
 use super::object::{Fetch, FetchError, Object, Part, WAITS};
 use super::url::{Store, StoreOptions};
+use super::{Found, may_take};
 use crate::lake::{Lake, may_hold_rows};
 use crate::network::Network;
 
@@ -30,28 +32,36 @@ pub(super) struct Place {
 }
 
 /// The files of a key, sorted by key: the file with this exact key, else the files that match it as
-/// a pattern, else the files below it as a folder.
+/// a pattern, else the files below it as a folder. Of these, those that `choice` may take.
 pub(super) async fn find(
     place: Place,
     options: &StoreOptions,
+    choice: &Choice,
     network: Arc<Network>,
-) -> Result<Vec<Object>, FetchError> {
+) -> Result<Vec<Found>, FetchError> {
     let Place { store, scheme, authority, key } = place;
     let url = format!("{scheme}://{authority}");
     let client = build(store, &authority, &url, options, SILENCE_MAX).await?;
     let bucket = Bucket { store: client.objects, kind: store };
-    let found = bucket.files(&key).await?;
-    let object = |meta: ObjectMeta| Object {
+    let Listed { folder, is_listed, wanted, .. } = bucket.files(&key, choice).await?;
+    let object = |meta: &ObjectMeta| Object {
         name: format!("{url}/{}", meta.location),
         path: meta.location.to_string(),
         size: Some(meta.size),
-        version: Some(version(&meta)),
+        version: Some(version(meta)),
         ranges: true,
         fetch: Arc::new(BucketFile { bucket: bucket.clone(), path: meta.location.clone() }),
         waits: WAITS,
         network: Arc::clone(&network),
     };
-    Ok(found.into_iter().map(object).collect())
+    let found = |meta: ObjectMeta| Found { object: object(&meta), below: below(&folder, &meta), is_listed };
+    Ok(wanted.into_iter().map(found).collect())
+}
+
+/// The path of a file below a folder.
+fn below(folder: &str, meta: &ObjectMeta) -> String {
+    let key = meta.location.as_ref();
+    key.strip_prefix(folder).unwrap_or(key).trim_start_matches('/').to_owned()
 }
 
 /// Version that tells a file from a later one with the same key. Lists have ETags without quotes,
@@ -72,6 +82,8 @@ struct Bucket {
 /// Files of a folder, some of which are wanted.
 struct Listed {
     folder: String,
+    /// They were found there, and the user did not name the one.
+    is_listed: bool,
     /// Keys of all files below the folder.
     keys: Vec<Path>,
     wanted: Vec<ObjectMeta>,
@@ -79,14 +91,14 @@ struct Listed {
 
 impl Bucket {
     /// The files of a key, as [`find`] returns them.
-    async fn files(&self, key: &str) -> Result<Vec<ObjectMeta>, FetchError> {
+    async fn files(&self, key: &str, choice: &Choice) -> Result<Listed, FetchError> {
         let is_folder = key.is_empty() || key.ends_with('/');
         let mut listed = None;
         if !is_folder && let Ok(path) = Path::parse(key) {
             match self.store.head(&path).await {
                 Ok(meta) => {
                     let folder = key.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-                    listed = Some(Listed { folder, keys: Vec::new(), wanted: vec![meta] });
+                    listed = Some(Listed { folder, is_listed: false, keys: Vec::new(), wanted: vec![meta] });
                 }
                 Err(object_store::Error::NotFound { .. }) => {}
                 Err(error) => return Err(self.explain(error)),
@@ -97,9 +109,11 @@ impl Bucket {
             None if key.contains(['*', '?', '[']) => self.matching(key).await?,
             None => self.below(key).await?,
         };
+        let folder = &listed.folder;
+        listed.wanted.retain(|meta| may_take(choice, &below(folder, meta)));
         self.check_tables(&listed).await?;
         listed.wanted.sort_by(|a, b| a.location.cmp(&b.location));
-        Ok(listed.wanted)
+        Ok(listed)
     }
 
     /// Refuses files of tables that are more than their files.
@@ -166,7 +180,7 @@ impl Bucket {
         if wanted.is_empty() {
             return Err(FetchError::last("matches no file"));
         }
-        Ok(Listed { folder: folder.to_owned(), keys, wanted })
+        Ok(Listed { folder: folder.to_owned(), is_listed: true, keys, wanted })
     }
 
     /// All files below a folder. Names that begin with `.` or `_` are skipped, because they are not
@@ -183,7 +197,7 @@ impl Bucket {
         if wanted.is_empty() {
             return Err(FetchError::last("does not exist, neither as a file nor as a folder with files"));
         }
-        Ok(Listed { folder: folder.to_owned(), keys, wanted })
+        Ok(Listed { folder: folder.to_owned(), is_listed: true, keys, wanted })
     }
 
     async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, FetchError> {
@@ -223,18 +237,23 @@ impl Fetch for BucketFile {
 
 #[cfg(test)]
 mod tests {
+    use inrush_formats::chosen::Chosen;
     use object_store::memory::InMemory;
 
     use super::*;
 
     async fn found(keys: &[&str], key: &str) -> Result<Vec<String>, String> {
+        chosen(keys, key, Chosen::default()).await
+    }
+
+    async fn chosen(keys: &[&str], key: &str, chosen: Chosen) -> Result<Vec<String>, String> {
         let store = InMemory::new();
         for key in keys {
             store.put(&Path::parse(key).unwrap(), "x".into()).await.unwrap();
         }
         let bucket = Bucket { store: Arc::new(store), kind: Store::S3 };
-        let found = bucket.files(key).await.map_err(|error| error.to_string())?;
-        Ok(found.into_iter().map(|meta| meta.location.to_string()).collect())
+        let found = bucket.files(key, &Choice::new(chosen)).await.map_err(|error| error.to_string())?;
+        Ok(found.wanted.into_iter().map(|meta| meta.location.to_string()).collect())
     }
 
     #[tokio::test]
@@ -266,6 +285,25 @@ mod tests {
         }
         let at_top = found(&["_delta_log/0.json", "a/part-0.parquet"], "a").await.unwrap_err();
         assert!(at_top.contains("the bucket is a table of Delta Lake"), "{at_top}");
+    }
+
+    #[tokio::test]
+    async fn files_are_chosen_by_their_paths_below_the_key() {
+        let keys = ["d/a.csv", "d/b.md", "d/t/_delta_log/0.json", "d/t/a.parquet", "d/x/c.csv", "d/y.zip"];
+        let of = |include: &[&str], exclude: &[&str]| {
+            let patterns = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+            Chosen { include: patterns(include), exclude: patterns(exclude) }
+        };
+        for key in ["d", "d/", "d/**/*"] {
+            // The members of an archive are chosen later. A table that is left out is not refused.
+            let found = chosen(&keys, key, of(&["*.csv"], &[])).await.unwrap();
+            assert_eq!(found, ["d/a.csv", "d/x/c.csv", "d/y.zip"], "{key}");
+            let found = chosen(&keys, key, of(&["/*.csv"], &["*.zip"])).await.unwrap();
+            assert_eq!(found, ["d/a.csv"], "{key}");
+            assert_eq!(chosen(&keys, key, of(&["d"], &["y.*"])).await.unwrap(), [""; 0], "{key}");
+        }
+        assert_eq!(chosen(&keys, "d/a.csv", of(&[], &["a.*"])).await.unwrap(), [""; 0]);
+        assert_eq!(chosen(&keys, "d/a.csv", of(&["a.csv"], &["d"])).await.unwrap(), ["d/a.csv"]);
     }
 
     #[tokio::test]

@@ -41,7 +41,18 @@ impl BucketFolder {
             Store::Gcs => "gs",
             Store::Azure => "az",
         };
-        let client = build(store, bucket, &format!("{scheme}://{bucket}"), options, SILENCE_MAX).await?;
+        BucketFolder::at(store, bucket, &format!("{scheme}://{bucket}"), folder, options).await
+    }
+
+    /// The same for the bucket with the address `url`, whose name in it is `authority`.
+    pub(super) async fn at(
+        store: Store,
+        authority: &str,
+        url: &str,
+        folder: &str,
+        options: &StoreOptions,
+    ) -> Result<BucketFolder, FetchError> {
+        let client = build(store, authority, url, options, SILENCE_MAX).await?;
         BucketFolder::new(client, store, folder)
     }
 
@@ -76,8 +87,11 @@ impl Blobs for BucketFolder {
             let folder = (!folder.as_ref().is_empty()).then_some(&folder);
             let found: Vec<_> =
                 self.client.objects.list(folder).try_collect().await.map_err(|error| self.explain(&error))?;
-            let blob =
-                |meta: object_store::ObjectMeta| Some(Blob { name: self.name(&meta.location)?, size: meta.size });
+            // Consoles make an empty object of the folder itself.
+            let blob = |meta: object_store::ObjectMeta| {
+                let name = self.name(&meta.location).filter(|name| !name.is_empty())?;
+                Some(Blob { name, size: meta.size })
+            };
             Ok(found.into_iter().filter_map(blob).collect())
         })
     }

@@ -22,6 +22,7 @@ mod tests;
 mod url;
 
 use inrush_core::Code;
+use inrush_formats::chosen::Choice;
 use std::sync::Arc;
 
 pub use blobs::{Blob, BlobError, Blobs};
@@ -31,6 +32,7 @@ use url::Address;
 pub use url::{SourceUrl, Store, StoreOptions};
 
 use super::SourceError;
+use super::archives::promises_an_archive;
 use super::network::Network;
 
 /// Opens the folder `folder` of a bucket, or of a container of Azure. Endpoint, region and
@@ -59,14 +61,55 @@ pub async fn open_blobs(_: Store, _: &str, _: &str, _: &StoreOptions) -> Result<
     Err(FetchError::last("this build of inrush has no object stores; build it with the cargo feature cloud").into())
 }
 
+/// Opens the folder of an object store that `url` is in. Also returns the name of the object in it,
+/// which is empty where the address ends with `/`.
+///
+/// # Errors
+/// As [`open_blobs`], and for an address without a bucket or of a web server.
+#[cfg(feature = "cloud")]
+pub async fn open_blobs_of(url: &SourceUrl) -> Result<(Box<dyn Blobs>, String), BlobError> {
+    let Address::Bucket { store, scheme, authority, key } = url.address().map_err(FetchError::last)? else {
+        return Err(FetchError::last("is on a web server, and files are written only to object stores").into());
+    };
+    let (folder, name) = key.rsplit_once('/').unwrap_or(("", &key));
+    let bucket = format!("{scheme}://{authority}");
+    let blobs = folder::BucketFolder::at(store, &authority, &bucket, folder, &url.options).await?;
+    Ok((Box::new(blobs), name.to_owned()))
+}
+
+/// This build has no object stores.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "cloud"))]
+#[allow(clippy::unused_async, reason = "the same signature as with the cargo feature cloud")]
+pub async fn open_blobs_of(_: &SourceUrl) -> Result<(Box<dyn Blobs>, String), BlobError> {
+    Err(FetchError::last("this build of inrush has no object stores; build it with the cargo feature cloud").into())
+}
+
 /// A file on a server, for a reader of its parts.
 pub(super) struct RemoteObject(pub(super) Arc<Object>);
 
 #[cfg(not(feature = "parquet"))]
 impl inrush_formats::raw::RemoteFile for RemoteObject {}
 
-/// The files of `url`, in a stable order. `format_is_given` says that the user gave the format.
-pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network>) -> Result<Vec<Object>, SourceError> {
+/// A file on a server, and how the user chooses it.
+pub(super) struct Found {
+    pub(super) object: Object,
+    /// Its path below the folder or pattern of the address, or its name.
+    pub(super) below: String,
+    /// It was found there, and the user did not name it.
+    pub(super) is_listed: bool,
+}
+
+/// The files of `url` that `choice` may take, in a stable order. `format_is_given` says that the
+/// user gave the format.
+pub(super) fn find(
+    url: &SourceUrl,
+    format_is_given: bool,
+    choice: &Arc<Choice>,
+    network: &Arc<Network>,
+) -> Result<Vec<Found>, SourceError> {
     let failed = |message: String| SourceError::new(url.to_string(), message).coded(Code::RemoteFailed);
     let address = url.address().map_err(failed)?;
     if !url.is_file(format_is_given) {
@@ -76,15 +119,20 @@ pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network
         ));
     }
     let (options, of_files) = (Arc::clone(&url.options), Arc::clone(network));
+    let choice = Arc::clone(choice);
     let found = match address {
         Address::Http(url) => wait(network, async move {
-            let file = http::find(url, &options, of_files).await?;
-            Ok(vec![file])
+            let below = url.path().rsplit('/').next().unwrap_or_default().to_owned();
+            if !may_take(&choice, &below) {
+                return Ok(Vec::new());
+            }
+            let object = http::find(url, &options, of_files).await?;
+            Ok(vec![Found { object, below, is_listed: false }])
         }),
         #[cfg(feature = "cloud")]
         Address::Bucket { store, scheme, authority, key } => {
             let place = bucket::Place { store, scheme, authority, key };
-            wait(network, async move { bucket::find(place, &options, of_files).await })
+            wait(network, async move { bucket::find(place, &options, &choice, of_files).await })
         }
         #[cfg(not(feature = "cloud"))]
         Address::Bucket { scheme, .. } => {
@@ -95,6 +143,11 @@ pub(super) fn find(url: &SourceUrl, format_is_given: bool, network: &Arc<Network
         }
     };
     found.map_err(|error| failed(error.to_string()))
+}
+
+/// Whether a file may be read. Of an archive the members are chosen.
+pub(super) fn may_take(choice: &Choice, below: &str) -> bool {
+    if promises_an_archive(below) { !choice.leaves_out_all_of(below) } else { choice.takes(below) }
 }
 
 /// Waits for `task`, also in a thread of another runtime.

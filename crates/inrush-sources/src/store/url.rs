@@ -7,7 +7,7 @@ use inrush_formats::format::promises_a_format;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::files::promises_an_archive;
+use crate::archives::{Copies, promises_an_archive};
 
 /// Schemes of object stores. Their addresses have a bucket and a key. The key is used as it is
 /// written, without unescaping.
@@ -146,6 +146,8 @@ impl fmt::Display for StoreOptions {
 pub struct SourceUrl {
     text: String,
     pub(super) options: Arc<StoreOptions>,
+    /// Of archives.
+    pub(crate) copies: Copies,
 }
 
 /// A parsed address.
@@ -168,14 +170,13 @@ impl SourceUrl {
     pub fn new(text: &str, options: &Arc<StoreOptions>) -> Option<Self> {
         let (scheme, _) = text.split_once("://")?;
         let known = is_http(scheme) || bucket(scheme).is_some();
-        known.then(|| SourceUrl { text: text.to_owned(), options: Arc::clone(options) })
+        known.then(|| SourceUrl { text: text.to_owned(), options: Arc::clone(options), copies: Copies::default() })
     }
 
     /// Whether the address is a file. An address of an object store always is. An address of a web
     /// server is one where its path ends with the extension of a known format or compression
-    /// (`.ndjson`, `.csv.gz`, `.parquet`, …) or of an archive, which is refused with what to do, or
-    /// where the user gave the format. Other addresses, such as `http://host:9200/index`, are not
-    /// files.
+    /// (`.ndjson`, `.csv.gz`, `.parquet`, …) or of an archive, or where the user gave the format.
+    /// Other addresses, such as `http://host:9200/index`, are not files.
     pub fn is_file(&self, format_is_given: bool) -> bool {
         match self.address() {
             Ok(Address::Http(url)) => {
@@ -183,6 +184,11 @@ impl SourceUrl {
             }
             Ok(Address::Bucket { .. }) | Err(_) => true,
         }
+    }
+
+    /// Whether the address is in an object store.
+    pub fn is_in_a_store(&self) -> bool {
+        self.text.split_once("://").is_some_and(|(scheme, _)| bucket(scheme).is_some())
     }
 
     pub(super) fn address(&self) -> Result<Address, String> {

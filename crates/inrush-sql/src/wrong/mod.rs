@@ -241,6 +241,13 @@ fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&
     near.min_by_key(|(distance, other)| (*distance, other.len(), other.to_string())).map(|(_, other)| other)
 }
 
+/// Why a column of a table is text, and what to write to get its numbers.
+pub(super) fn text_column(table: &Arc<Table>, name: &str) -> Option<(String, String)> {
+    let field = table.schema.field_with_name(name).ok()?;
+    let column = columns::Column { table, field };
+    Some((column.why_text(), column.as_number()))
+}
+
 /// A name as a query writes it.
 fn written(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';

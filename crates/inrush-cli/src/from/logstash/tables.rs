@@ -4,7 +4,7 @@
 //! logstash-output-opensearch and logstash-input-opensearch, and those of all plugins.
 
 use super::pipeline::Plugin;
-use crate::from::table::{Fate, Row, switch, value};
+use crate::from::table::{Fate, Row, TUNED, switch, value};
 
 /// The settings of plugins of one section.
 pub(crate) struct Table {
@@ -70,7 +70,6 @@ const HEADERS: &str = "headers can decide where requests go";
 const CLOUD: &str = "it names the cluster; write the address of its Elasticsearch into hosts";
 const TLS: &str = "give PEM files; see docs/how-to/secrets.md";
 const LOGIN: &str = "see docs/kafka.md for `--kafka-tls` and `--kafka-sasl`";
-const TUNED: &str = "sizes and numbers of requests are found while loading; `--batch-docs` and `--in-flight` fix them";
 const TEMPLATE: &str = "put the template into the cluster, or give `--mapping` and `--settings`";
 const SCRIPT: &str = "a script decides what is in the documents";
 const PARENT: &str = "the field of a join, and its routing, have no counterpart";

@@ -22,8 +22,10 @@ options! {
         /// kept
         delete_old: bool;
         /// With option `alias`: after the swap, delete older indices that loads have made for the
-        /// alias, except the last N ones. Indices with other aliases, those that a load writes to,
-        /// and those of others are kept. An index that is not complete is named, and kept
+        /// alias, except the last N that it stood for. Newer ones, from which the alias was rolled
+        /// back, are kept until they are older than those. Indices with other aliases, those that a
+        /// load writes to, and those of others are kept. An index that is not complete is named,
+        /// and kept
         keep: Option<Whole<0, { u32::MAX }>> = "N", default("all"), conflicts(&["delete_old"]);
         /// With option `alias`: by how many percent the new index may have fewer documents than the
         /// old one; any is 100%. If it has fewer, the alias does not move, the new index is kept,

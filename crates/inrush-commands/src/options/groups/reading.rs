@@ -2,11 +2,18 @@
 
 use crate::options::LoaderBuilder;
 use crate::options::{ByteSize, ColumnSchema, Comment, Count, Decimal, Escape, Outputs, Quote, Separator, VectorsOf};
-use inrush_sources::{Binary, Charset, FixedColumn, Format, Formats, LogFormat, RecordsPath, Timestamps};
+use inrush_sources::{Binary, Charset, FixedColumn, Format, Formats, LogFormat, NamePattern, RecordsPath, Timestamps};
 
 options! {
     /// How sources are read.
     pub struct ReadingOptions in LoaderBuilder.reading, "Source", outputs(Outputs::All) {
+        /// Read only these files of folders, archives, globs and object stores, as in *.csv or
+        /// 2024/*.csv. A glob stands for files, and for folders with all that they have, at any
+        /// depth; one that begins with / for those at the top. Names with . or _ at their beginning
+        /// stay out of folders and archives; repeatable
+        include: Vec<NamePattern> = "GLOB,…", delimited(), default("all");
+        /// Leave out these files, also of those that option `include` names; repeatable
+        exclude: Vec<NamePattern> = "GLOB,…", delimited(), default("none");
         /// Format of the sources
         format: Option<Format> = "FORMAT",
             default("detected for each source from its first bytes ({ is ndjson, or json if a value has several lines, [ is json; Parquet, Arrow, Avro, workbooks) and its file name extension (.ndjson, .jsonl, .json; .csv, .tsv, .psv; .txt, .log are text; .npy, .fvecs, .bvecs, .ivecs, .fbin, .u8bin, .i8bin)");

@@ -1,7 +1,7 @@
 //! Options that change the documents of any source.
 
 use inrush_core::zone::Zone;
-use inrush_core::{FieldPath, Rename, Shaping};
+use inrush_core::{Dots, FieldPath, Rename, Shaping};
 
 use crate::options::LoaderBuilder;
 use crate::options::{Count, Outputs};
@@ -25,6 +25,8 @@ options! {
         only: Vec<FieldPath> = "FIELD", delimited();
         /// Fields to leave out of the documents, repeated or separated by commas
         drop: Vec<FieldPath> = "FIELD", delimited();
+        /// Names with dots, such as a.b, of columns and of fields
+        dots: Option<Dots> = "HOW", default("keep; with option `action=update` or `upsert` such a document is a dead letter");
         /// Read only the first N records
         limit: Option<Count> = "N", outputs(Outputs::All);
     }
@@ -33,8 +35,8 @@ options! {
 impl ShapeOptions {
     /// The changes of each document.
     pub fn shaping(&self) -> Shaping {
-        let ShapeOptions { timestamp, time_zone, rename, only, drop, limit: _ } = self.clone();
+        let ShapeOptions { timestamp, time_zone, rename, only, drop, dots, limit: _ } = self.clone();
         let time_zone = time_zone.filter(|_| timestamp.is_some());
-        Shaping { timestamp, time_zone, rename, only, drop }
+        Shaping { timestamp, time_zone, rename, only, drop, dots }
     }
 }

@@ -1,7 +1,7 @@
 //! A load whose documents come from the program.
 
 use super::kinds::{Found, Use};
-use super::{Environment, LOCAL, confirmations, local, watch_config};
+use super::{Environment, confirmations, local, watch_config};
 use crate::options::{ForAll, LoadOptions, LoadPlan, OptionError, SourceOptions};
 use inrush_load::LoadError;
 use inrush_sources::Source;
@@ -71,10 +71,5 @@ impl LoadOptions {
         }
         fetch.refuse("a load of documents of a program")?;
         Found::of_program().check(self, Use::Load)
-    }
-
-    /// Whether the options name the local node as the target.
-    pub fn names_local_node(&self) -> bool {
-        self.target.to.iter().any(|url| url == LOCAL)
     }
 }

@@ -1,7 +1,9 @@
 //! The formats of the sources, from their options.
 
 use crate::options::{ByteSize, ColumnSchema, Count, OptionError, OptionGroup, OptionInfo, ReadingOptions};
-use inrush_sources::{ColumnType, CsvOptions, Format, FormatOptions, Formats, Given, Header, Parse, SheetOptions};
+use inrush_sources::{
+    Chosen, ColumnType, CsvOptions, Format, FormatOptions, Formats, Given, Header, Parse, SheetOptions,
+};
 
 /// Options that make fields of the parts of a line.
 const PARSED: [&str; 3] = ["parse", "parse_regex", "fixed_width"];
@@ -14,6 +16,8 @@ impl ReadingOptions {
     pub fn format_options(&self, document_bytes_max: usize) -> Result<FormatOptions, OptionError> {
         check(self)?;
         let ReadingOptions {
+            include,
+            exclude,
             format,
             records,
             field,
@@ -40,9 +44,7 @@ impl ReadingOptions {
             no_hive_partitions,
             timestamps,
             binary,
-            // These apply to the addresses of the sources.
             store_option: _,
-            // They are put into the documents of the open sources.
             vectors: _,
             charset,
         } = self.clone();
@@ -77,6 +79,7 @@ impl ReadingOptions {
             only_columns: None,
             timestamps: timestamps.unwrap_or_default(),
             binary: binary.unwrap_or_default(),
+            chosen: Chosen { include, exclude },
             given: Given(self.given().map(|info| (info.name, info.formats)).collect()),
         })
     }

@@ -2,17 +2,17 @@
 
 use super::kinds::{self, Found, READ_ONCE, Use};
 use super::{Environment, config, panicked};
-use crate::mapping::{Inference, Mixed, NoteKind, infer_shaped};
+use crate::mapping::{Inference, Mixed, Note, NoteKind, infer_shaped};
 use crate::options::{LoadOptions, OptionError};
 use inrush_core::encode::Shape;
 use inrush_core::{Code, StopReason};
-use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
+use inrush_load::{LoadError, WarningDetail};
 
 /// The number of records that are read, which takes about a second.
 const ROWS: u64 = 100_000;
 
-/// The most notes in the log.
+/// The most notes in the report.
 const NOTES_MAX: usize = 5;
 
 /// Infers the mapping before an index is created.
@@ -38,16 +38,37 @@ pub(super) async fn of_load(
     if let Some(clash) = found.advice.clashes.first() {
         return Err(OptionError::unusable(format!("option `map=auto`: {clash}")).of("map").into());
     }
-    for note in found.advice.notes.iter().filter(|note| note.kind != NoteKind::Choice).take(NOTES_MAX) {
-        let field = if note.field.is_empty() { String::new() } else { format!("{} ", note.field) };
-        tracing::warn!("option `map=auto`: {field}{}", note.text);
-    }
+    // The report has these as warnings of the sources.
     for warning in found.warnings.iter().take(NOTES_MAX) {
         tracing::warn!("option `map=auto`: {warning}");
     }
+    config.create.inferred = Some(inferred(&found.advice.notes));
     config.create.mapping = Some(found.advice.mapping);
     config.create.vectors = found.advice.vectors;
+    config.create.unsigned = found.advice.unsigned;
     Ok(())
+}
+
+/// What a person should know of an inferred mapping, the first of it.
+fn inferred(notes: &[Note]) -> Vec<WarningDetail> {
+    let mut notes = notes.iter().filter(|note| note.kind != NoteKind::Choice);
+    let warnings: Vec<WarningDetail> = notes.by_ref().take(NOTES_MAX).map(warning).collect();
+    let more = match notes.count() {
+        0 => None,
+        more => Some(WarningDetail::of_load(format!(
+            "option `map=auto`: {more} more findings about fields; `inrush mapping` shows all of them"
+        ))),
+    };
+    warnings.into_iter().chain(more).collect()
+}
+
+fn warning(note: &Note) -> WarningDetail {
+    let field = Some(note.field.clone()).filter(|field| !field.is_empty());
+    let name = field.as_ref().map(|field| format!("{field} ")).unwrap_or_default();
+    let mut warning = WarningDetail::of_load(format!("option `map=auto`: {name}{}", note.text));
+    warning.column = field;
+    warning.code = if note.kind == NoteKind::Conflict { "mixed_types" } else { "other_reading" }.to_owned();
+    warning
 }
 
 impl LoadOptions {

@@ -1,8 +1,8 @@
 //! Option `shards=auto`: a number of shards from the size of the sources.
 
-use super::kinds::Found;
+use super::kinds::{Found, READ_ONCE};
 use super::{Environment, panicked};
-use crate::options::{LoadOptions, OrAuto};
+use crate::options::{LoadOptions, OptionError, OrAuto};
 use crate::shards::Estimate;
 use inrush_load::LoadError;
 use inrush_load::config::LoadConfig;
@@ -21,6 +21,10 @@ pub(super) async fn of_load(
     let estimate = match bytes_total {
         // A source index, whose documents were sampled already.
         Some(total) if has_ids => Some(Estimate::new(total, 1.0)),
+        Some(_) if options.source.sources.iter().any(|source| source == "-") => {
+            let message = format!("option `shards=auto` reads the sources twice, but {READ_ONCE}");
+            return Err(OptionError::conflict(message).of("shards").hint("give a number of shards").into());
+        }
         Some(_) => {
             let mut again = found.open_again(options, config, environment).await?;
             let reading = tokio::task::spawn_blocking(move || Estimate::of(again.as_mut()));

@@ -118,6 +118,7 @@ fn only_the_last_operation_of_an_id_in_its_window_is_sent() {
     finish(&mut flow, &mut cluster, at(5_000));
     let counts = flow.counts();
     assert_eq!((counts.docs_read, counts.docs_created, counts.docs_not_found, counts.docs_superseded), (6, 2, 1, 3));
+    assert_eq!(flow.not_found(), ["c"]);
 }
 
 #[test]

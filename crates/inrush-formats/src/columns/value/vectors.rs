@@ -172,7 +172,7 @@ mod tests {
         let form = RowForm { fields, ..RowForm::default() }.with_packing(packing.clone());
         let warnings = Warnings::default();
         let mut writer = RowWriter::new(batch.schema_ref(), &[], 1 << 20, "a", &warnings, BufferPool::new());
-        writer.set_vectors(&form, batch.schema_ref());
+        writer.set_fields(&form, batch.schema_ref());
         if packs {
             packing.begin();
         }

@@ -20,11 +20,13 @@ use self::records::{Letters, Record, Records};
 use super::cell::Cell;
 use super::codes::Zeros;
 use super::formulas::{Formulas, Stored};
-use super::found::{Found, Rows};
+use super::found::{Found, Merged, Rows};
 
 /// The beginning and end of a part of the stream.
 const BOF: u16 = 0x0809;
 const EOF: u16 = 0x000A;
+/// Areas of merged cells.
+const MERGED: u16 = 0x00E5;
 
 /// The kinds of formula records: that of Excel 97, and those of Excel 3 and 4, which some writers
 /// use in newer files.
@@ -184,7 +186,7 @@ impl Xls {
     pub(super) fn rows(&self, sheet: &str) -> Result<Found, String> {
         let sheet = self.sheets.iter().find(|found| found.name == sheet).ok_or("it does not exist")?;
         let stream = self.stream.get(sheet.at..).ok_or("it begins beyond the end of the workbook")?;
-        let (mut rows, mut formulas) = (Rows::default(), Formulas::default());
+        let (mut rows, mut formulas, mut merged) = (Rows::default(), Formulas::default(), Vec::new());
         // Charts in the sheet have cells of their own.
         let mut depth = 0;
         // The cell of a formula whose text comes in a later record.
@@ -201,12 +203,19 @@ impl Xls {
                         rows.add(row, column, Cell::Text(text.into()));
                     }
                 }
+                MERGED => {
+                    // Their number, then the first and the last row and column of each.
+                    for area in record.data().get(2..).unwrap_or_default().chunks_exact(8) {
+                        let at = |at| word(area, at).map_or(0, u32::from);
+                        merged.extend(Merged::of((at(0), at(2)), at(4)));
+                    }
+                }
                 kind if FORMULAS.contains(&kind) => text_of = self.formula(&record, &mut rows, &mut formulas)?,
                 _ => self.cells(&record, &mut rows)?,
             }
         }
         // Some writers omit the end record. A writer that does not calculate stores empty texts.
-        Ok(Found { rows: rows.finish(), formulas, asks_to_calculate: true })
+        Ok(Found { rows: rows.finish(), formulas, merged, asks_to_calculate: true })
     }
 
     /// Reads the cells of a record that has some.

@@ -45,6 +45,8 @@ fn a_load_goes_on_after_a_gap_where_that_is_wanted() {
     ] {
         let mut scene = committed(first, end, on_gap);
         scene.assign([0]);
+        let told = scene.shared.hints.warnings().list();
+        assert_eq!((told.len(), told[0].kind, told[0].source.as_str()), (1, "offset_gap", "orders"));
         scene.records(0, 100);
         assert!(scene.is_ended());
         let taken = scene.take();

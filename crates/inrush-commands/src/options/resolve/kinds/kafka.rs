@@ -104,9 +104,9 @@ fn options(
     if matches!(options.ids, Ids::Key | Ids::KeyOrPosition)
         && (options.address.topics.len() > 1 || has_pattern(&options.address))
     {
-        tracing::warn!(
+        config.told.warn(
             "ids are keys, so records of several topics with one key are one document; \
-             if they are not meant to be, give option `id_from=position`, or option `id`"
+             if they are not meant to be, give option `id_from=position`, or option `id`",
         );
     }
     config.id_from = None;
