@@ -14,6 +14,15 @@ class LoadOptions(TypedDict, total=False):
     from_dead_letters: str | os.PathLike[str] | None
     """Load the documents of a dead-letter file again, instead of a SOURCE."""
 
+    include: str | Sequence[str] | None
+    """Read only these files of folders, archives, globs and object stores, as in *.csv or 2024/*.csv. A
+    glob stands for files, and for folders with all that they have, at any depth; one that begins with /
+    for those at the top. Names with . or _ at their beginning stay out of folders and archives;
+    repeatable. Default: all."""
+
+    exclude: str | Sequence[str] | None
+    """Leave out these files, also of those that include names; repeatable. Default: none."""
+
     format: Literal["ndjson", "csv", "tsv", "text", "json", "hits", "parquet", "arrow", "avro", "excel", "smile", "npy", "fvecs", "bvecs", "ivecs", "fbin", "u8bin", "i8bin", "bulk"] | None
     """Format of the sources. Default: detected for each source from its first bytes ({ is ndjson, or
     json if a value has several lines, [ is json; Parquet, Arrow, Avro, workbooks) and its file name
@@ -399,6 +408,12 @@ class LoadOptions(TypedDict, total=False):
     drop: str | Sequence[str] | None
     """Fields to leave out of the documents, repeated or separated by commas."""
 
+    dots: Literal["keep", "nest"] | None
+    """Names with dots, such as a.b, of columns and of fields. Default: keep; with action='update' or
+    `upsert` such a document is a dead letter; "keep": they stay as they are; servers index them as
+    objects, but merge them with none; "nest": they become objects, as in {"a":{"b":1}}, except in
+    arrays."""
+
     limit: int | None
     """Read only the first N records."""
 
@@ -731,8 +746,9 @@ class LoadOptions(TypedDict, total=False):
 
     keep: int | None
     """With alias: after the swap, delete older indices that loads have made for the alias, except the
-    last N ones. Indices with other aliases, those that a load writes to, and those of others are kept.
-    An index that is not complete is named, and kept. Default: all."""
+    last N that it stood for. Newer ones, from which the alias was rolled back, are kept until they are
+    older than those. Indices with other aliases, those that a load writes to, and those of others are
+    kept. An index that is not complete is named, and kept. Default: all."""
 
     allow_shrink: str | None
     """With alias: by how many percent the new index may have fewer documents than the old one; any is
@@ -754,12 +770,13 @@ class LoadOptions(TypedDict, total=False):
     """Merge each shard to at most N segments, before the replicas that the load has switched off are
     restored."""
 
-    graph: Literal["load", "end"] | None
+    graph: Literal["load", "end", "auto"] | None
     """When a new index gets the graphs of its vectors. With end they are built once: the load merges
     each shard to 1 segment for it. Where the cluster or the index does not allow that, a warning says
     so, and they are built while loading. Default: load; "load": with each segment that the servers
     write, and again with each merge; "end": once, after the last document; what was changed for that is
-    put back, after a crash by `inrush recover`."""
+    put back, after a crash by `inrush recover`; "auto": at the end for an index that the load creates
+    from 64 MiB or more, if the cluster allows it; otherwise while loading."""
 
     wait_for: Literal["searchable", "green", "replicated"] | None
     """Wait until the index is in this state; the report has the time of each wait. Default: searchable,

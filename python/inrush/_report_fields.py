@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 
-class IndexCounts(TypedDict):
-    """Documents of one index."""
-
+class _Counts(TypedDict):
     created: int
     updated: int
     deleted: int
     uncertain: int
     """The largest excess of the count: documents that may have been created twice, or count as updated although new."""
+
+
+class IndexCounts(_Counts, total=False):
+    """Documents of one index."""
+
+    vectors: dict[str, dict[str, int]]
+    """By what documents did to a field with vectors, by its path, if the load looked for vectors."""
 
 
 class ErrorCount(TypedDict):
@@ -57,6 +62,8 @@ class Verified(TypedDict, total=False):
     state: Literal["yes", "no", "not provable", "off"]
     detail: str
     duplicates: int
+    vectors: dict[str, dict[str, Any]]
+    """The documents with a vector, by path of the field."""
 
 
 class SettingsRestored(TypedDict):
@@ -218,6 +225,8 @@ class ReportFields:
     """The dead-letter file."""
     dead_letter_topic: str | None
     """The topic with the dead letters."""
+    not_found_ids: list[str]
+    """Ids of documents to delete that were not in the index, the first 100."""
     warnings: list[str]
     warning_details: list[WarningDetail]
     """The warnings with their kinds, places and counts."""
