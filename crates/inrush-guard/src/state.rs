@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use inrush_core::settings_guard::Changes;
-use inrush_node::{lock_file, user};
+use inrush_node::lock_file::{self, Held};
+use inrush_node::user;
 use serde::{Deserialize, Serialize};
 
 /// The changes of a load on one index. It is written with fsync and rename before the settings
@@ -26,7 +27,7 @@ pub struct LocalState {
     folder: PathBuf,
     holder: String,
     /// The system releases the lock when the process ends, however it ends.
-    _lock: File,
+    _lock: Held,
 }
 
 /// Default folder of the records.
@@ -45,7 +46,7 @@ impl LocalState {
         lock.lock()?;
         lock.set_len(0)?;
         lock.write_all(boot_id().unwrap_or_default().as_bytes())?;
-        Ok(LocalState { folder: folder.to_owned(), holder: holder.to_owned(), _lock: lock })
+        Ok(LocalState { folder: folder.to_owned(), holder: holder.to_owned(), _lock: Held::of(lock) })
     }
 
     pub(crate) fn save(&self, record: &Record) -> io::Result<()> {
@@ -74,8 +75,12 @@ pub fn is_alive(folder: &Path, holder: &str) -> Option<bool> {
     if fs::read_to_string(&path).ok()? != boot_id()? {
         return None;
     }
-    match File::open(&path).ok()?.try_lock() {
-        Ok(()) => Some(false),
+    let lock = File::open(&path).ok()?;
+    match lock.try_lock() {
+        Ok(()) => {
+            drop(Held::of(lock));
+            Some(false)
+        }
         Err(TryLockError::WouldBlock) => Some(true),
         Err(TryLockError::Error(_)) => None,
     }

@@ -16,7 +16,7 @@ const MOST: u32 = 1000;
 /// A name, which no other process of this machine uses meanwhile.
 pub(crate) struct Member {
     name: Option<String>,
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 impl Member {
@@ -26,7 +26,7 @@ impl Member {
     pub(crate) fn of(options: &KafkaOptions) -> io::Result<Self> {
         if let Some(name) = &options.member {
             let name = Some(name.clone()).filter(|name| !name.is_empty());
-            return Ok(Member { name, _lock: None });
+            return Ok(Member { name, lock: None });
         }
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let group: String = options.group.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -36,7 +36,7 @@ impl Member {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
             match file.try_lock() {
                 Ok(()) => {
-                    return Ok(Member { name: Some(format!("inrush-{host}-{user}-{number}")), _lock: Some(file) });
+                    return Ok(Member { name: Some(format!("inrush-{host}-{user}-{number}")), lock: Some(file) });
                 }
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error),
@@ -47,6 +47,17 @@ impl Member {
 
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+}
+
+impl Drop for Member {
+    /// Unlocks the file and not only closes it: a process that is started meanwhile has a copy of
+    /// the open file until its program begins, and the copy keeps the lock (flock(2)).
+    fn drop(&mut self) {
+        if let Some(lock) = &self.lock {
+            // Where this fails, the lock ends with the last copy of the file.
+            let _ = lock.unlock();
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use super::process::{self, PORT_TRIES, START_MAX, death, is_ready, tail};
 use super::spec::NodeSpec;
 use super::tell::Tell;
 use super::{folders, group, java, paths};
-use crate::lock_file;
+use crate::lock_file::{self, Held};
 
 /// The default versions. The first one that the Java of this machine can run is started.
 const VERSIONS: [&str; 2] = ["3.6.0", "2.19.6"];
@@ -184,13 +184,13 @@ fn state_file(name: &str) -> PathBuf {
 /// Locks the start and stop of a node. A second start then finds the node of the first one. A stop
 /// does not forget a node that was started while it waited for the previous node to end. The lock
 /// ends with its process, in every case.
-async fn lock(name: &str) -> Result<fs::File, NodeError> {
+async fn lock(name: &str) -> Result<Held, NodeError> {
     let what = || format!("cannot wait for another start or stop of node {name}");
     let file = lock_file::open(&folder(name).with_extension("lock")).map_err(NodeError::io(what()))?;
     let began = clock::now();
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(file),
+            Ok(()) => return Ok(Held::of(file)),
             Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_MAX => {}
             Err(fs::TryLockError::WouldBlock) => {
                 let why = format!("it has not ended for {} s", LOCK_MAX.as_secs());

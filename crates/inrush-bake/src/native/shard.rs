@@ -13,8 +13,8 @@ use inrush_core::{Action, OnConflict};
 use inrush_load::config::LoadConfig;
 use inrush_load::{Report, Status};
 use inrush_lucene::ShardSnapshot;
+use inrush_node::lock_file::Held;
 use inrush_sources::StoreOptions;
-use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::load::{account, cannot_write, end, load_config, plan_words, transport};
@@ -172,7 +172,7 @@ fn make(folder: &Path) -> Result<(), BakeError> {
 /// process is gone, also one that was killed.
 struct Scratch {
     folder: TempDir,
-    _lock: fs::File,
+    _lock: Held,
 }
 
 /// The beginning of the names of such folders, and the name of the file that is locked.
@@ -185,8 +185,8 @@ impl Scratch {
         Scratch::sweep(&std::env::temp_dir());
         let folder = TempDir::with_prefix(SCRATCH)?;
         let lock = fs::File::create(folder.path().join(LOCK))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Scratch { folder, _lock: lock })
+        lock.try_lock()?;
+        Ok(Scratch { folder, _lock: Held::of(lock) })
     }
 
     fn sweep(all: &Path) {
@@ -194,7 +194,7 @@ impl Scratch {
             let is_ours = entry.file_name().to_string_lossy().starts_with(SCRATCH);
             // Without the file it is about to be made, or another user's.
             let Some(lock) = is_ours.then(|| fs::File::open(entry.path().join(LOCK)).ok()).flatten() else { continue };
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
+            if lock.try_lock().is_ok()
                 && let Err(error) = files::remove(&entry.path())
             {
                 tracing::debug!("{} stays: {error}", entry.path().display());
@@ -283,7 +283,7 @@ mod tests {
             fs::write(folder.join("_0.fdt"), "x").unwrap();
         }
         let lock = fs::File::open(used.join(LOCK)).unwrap();
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+        lock.try_lock().unwrap();
         Scratch::sweep(all.path());
         assert_eq!([&left, &used, &begun, &other].map(|folder| folder.exists()), [false, true, true, true]);
         drop(lock);

@@ -8,6 +8,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use inrush_node::lock_file::Held;
 use inrush_sources::shown_path;
 
 use super::object::{Bucket, ObjectWriter, Upload};
@@ -23,7 +24,7 @@ pub enum Place {
 
 /// The lock of a folder, until it is dropped. Folders of object stores have none: their state says
 /// which run writes.
-pub(super) struct Lock(#[expect(dead_code, reason = "it is only dropped")] Option<File>);
+pub(super) struct Lock(#[expect(dead_code, reason = "it is only dropped")] Option<Held>);
 
 /// A part that is being written.
 pub(super) enum Part {
@@ -58,8 +59,9 @@ impl Place {
         };
         match folder.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(None),
+            Ok(()) => Ok(Some(Lock(Some(Held::of(folder))))),
             // Some network file systems have no locks of folders.
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Lock(Some(folder)))),
+            Err(TryLockError::Error(_)) => Ok(Some(Lock(None))),
         }
     }
 

@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use inrush_cluster::api::stats::IndexStats;
 use inrush_core::Checkpoint;
-use inrush_node::{lock_file, user};
+use inrush_node::lock_file::{self, Held};
+use inrush_node::user;
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
@@ -102,7 +103,7 @@ pub struct CheckpointFile {
     lock_path: PathBuf,
     /// A file with room for the first checkpoint ([`CheckpointFile::reserve`]).
     reserved: Mutex<Option<File>>,
-    _lock: File,
+    _lock: Held,
 }
 
 impl CheckpointFile {
@@ -128,7 +129,7 @@ impl CheckpointFile {
                 let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
                 let path = folder.join(format!("{key}.json"));
                 let (folder, reserved) = (folder.to_owned(), Mutex::default());
-                return Ok(CheckpointFile { folder, path, lock_path, reserved, _lock: lock });
+                return Ok(CheckpointFile { folder, path, lock_path, reserved, _lock: Held::of(lock) });
             }
         }
     }
@@ -254,8 +255,14 @@ fn not_opened(path: &Path, cause: io::Error) -> Result<StateError, io::Error> {
     let owner = user::other_owner(path).filter(|_| cause.kind() == io::ErrorKind::PermissionDenied);
     let Some(owner) = owner else { return Err(cause) };
     match File::open(path) {
-        Ok(lock) if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) => Ok(locked(lock)),
-        _ => Ok(StateError::Owned { path: path.to_owned(), owner, cause }),
+        Ok(lock) => match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(locked(lock)),
+            tried => {
+                drop(tried.map(|()| Held::of(lock)));
+                Ok(StateError::Owned { path: path.to_owned(), owner, cause })
+            }
+        },
+        Err(_) => Ok(StateError::Owned { path: path.to_owned(), owner, cause }),
     }
 }
 
