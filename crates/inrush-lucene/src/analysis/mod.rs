@@ -13,6 +13,7 @@ mod filters;
 mod folded;
 mod html;
 mod html_names;
+mod icu_words;
 mod java_classes;
 mod java_edges;
 mod java_pattern;

@@ -101,13 +101,14 @@ impl Pipeline {
         self.may_doubt()
             && !(is_plain(text)
                 && text.len() <= self.harmless(LONG)
+                && self.tokenizer.knows(text)
                 && self.characters.iter().all(CharacterFilter::is_plain)
                 && self.filters.iter().all(|filter| filter.is_plain()))
     }
 
     fn may_doubt(&self) -> bool {
         self.characters.iter().any(CharacterFilter::may_doubt)
-            || matches!(self.tokenizer, TokenizerPart::Pattern(_))
+            || self.tokenizer.may_doubt()
             || self.filters.iter().any(|filter| filter.may_doubt())
     }
 

@@ -7,7 +7,7 @@ use super::classes_of_java::{Class, is_of};
 use super::parameters::Parameters;
 use super::patterns::Cut;
 use super::stream::Stream;
-use super::{Tokenizer, WORD_MAX, runs};
+use super::{Tokenizer, WORD_MAX, icu_words, runs};
 
 /// What cuts a text into tokens.
 #[derive(Debug)]
@@ -27,6 +27,10 @@ pub(super) enum TokenizerPart {
     },
     Path(Path),
     Pattern(Cut),
+    Icu {
+        /// Whether a colon may be within a word.
+        colon: bool,
+    },
 }
 
 impl TokenizerPart {
@@ -88,6 +92,7 @@ impl TokenizerPart {
             "edge_ngram" => grams(&mut parameters, true),
             "path_hierarchy" => path(&mut parameters, lucene),
             "pattern" => Cut::new(&mut parameters).map(Self::Pattern),
+            "icu_tokenizer" => Ok(Self::Icu { colon: lucene >= 10 }),
             _ => return Err(format!("{}: the type {kind:?}", parameters.what)),
         }?;
         parameters.finish()?;
@@ -120,7 +125,22 @@ impl TokenizerPart {
             }),
             Self::Path(path) => path.cut(stream),
             Self::Pattern(pattern) => pattern.cut(stream),
+            Self::Icu { colon } => {
+                let mut is_known = true;
+                stream.cut(|text, push| is_known = icu_words::each(text, *colon, push));
+                stream.doubts |= !is_known;
+            }
         }
+    }
+
+    /// Whether there are texts that only a server cuts.
+    pub(super) fn may_doubt(&self) -> bool {
+        matches!(self, Self::Pattern(_) | Self::Icu { .. })
+    }
+
+    /// Whether characters tell that the text is not one of those.
+    pub(super) fn knows(&self, text: &str) -> bool {
+        !matches!(self, Self::Icu { .. }) || text.is_ascii()
     }
 
     /// Whether several tokens may be at one place of the text.
@@ -344,6 +364,10 @@ mod tests {
                 "tokenizer \"own\": the parameter \"max_token_length\" with 5",
             ),
             (json!({"type": "thai"}), "tokenizer \"own\": the type \"thai\""),
+            (
+                json!({"type": "icu_tokenizer", "rule_files": "Latn:x.rbbi"}),
+                "tokenizer \"own\": the parameter \"rule_files\"",
+            ),
             (
                 json!({"type": "ngram", "token_chars": ["uppercase_letter"]}),
                 "tokenizer \"own\": the parameter \"token_chars\" with [\"uppercase_letter\"]",
