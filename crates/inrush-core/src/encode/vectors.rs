@@ -41,6 +41,11 @@ impl Packer {
     /// Appends the document with its arrays of numbers packed. What is no array of numbers stays as
     /// it is, so that the server says what it is.
     pub(super) fn write(&self, document: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+        // Without a bracket there is no array. A reader of columns has packed its vectors already.
+        if memchr::memchr(b'[', document).is_none() {
+            out.extend_from_slice(document);
+            return Ok(());
+        }
         let mut found = Vec::new();
         if Shallow::new(document).is_some() {
             let left: Vec<Left<'_>> = self.fields.iter().map(|field| (field.0.as_str(), field)).collect();

@@ -105,7 +105,11 @@ impl VectorField {
     pub fn check(&self, values: &[f32]) -> Result<(), BadVector> {
         self.check_length(values.len())?;
         // Sums of finite numbers alone are finite or infinite. One pass finds both.
-        let squared: f32 = values.iter().map(|value| value * value).sum();
+        let squared = match self.similarity {
+            // As Elasticsearch adds them up, because the sum itself decides.
+            Similarity::DotProduct => values.iter().map(|value| value * value).sum(),
+            _ => sum_of_squares(values),
+        };
         if !squared.is_finite()
             && let Some(at) = values.iter().position(|value| !value.is_finite())
         {
@@ -138,6 +142,18 @@ impl VectorField {
             None => Ok(()),
         }
     }
+}
+
+/// Eight sums, which a processor adds to at once.
+fn sum_of_squares(values: &[f32]) -> f32 {
+    let (eights, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for eight in eights {
+        for (sum, value) in sums.iter_mut().zip(eight) {
+            *sum += value * value;
+        }
+    }
+    sums.iter().sum::<f32>() + rest.iter().map(|value| value * value).sum::<f32>()
 }
 
 /// The definitions of all fields of a mapping that hold vectors, each once.
