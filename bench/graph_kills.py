@@ -135,8 +135,8 @@ def main():
                 running.wait()
                 recovers = [[INRUSH, "recover", "--force", "--to", node.url]] if number % 2 else []
                 statuses = [run(command) for command in [*recovers, [*load, "--resume"]]]
-                # A load that was killed before its first checkpoint begins anew.
-                if statuses[-1] == 2 and at == "before":
+                # A load that was killed before its first checkpoint begins anew: `--resume` says so.
+                if statuses[-1] == 2 and at in ("before", "loading"):
                     statuses.append(run(load))
             found = problems(node.url, index, vectors, rows, wanted)
             # A load that was killed behind its end cannot be resumed.

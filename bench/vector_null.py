@@ -7,7 +7,8 @@ PREFIX.parquet and PREFIX.ndjson are those of bench/vector_data.py. A proxy in f
 Elasticsearch 9.5.3 answers bulk requests into the index itself, without reading the documents, and
 passes all else on, so that the load finds a server that takes packed vectors. It shares the
 processors with the load. The status of a load is not looked at, because the node has no documents.
-INRUSH is the program; the ways are the first four of bench/vectors.py.
+INRUSH is the program; the ways are the first four of bench/vectors.py. With INRUSH_BEFORE, another
+program, there is one more, the Parquet file by it.
 """
 
 import csv
@@ -33,6 +34,8 @@ WAYS = {
     "ndjson": ["{}.ndjson"],
     "ndjson, numbers": ["{}.ndjson", "--leave-settings"],
 }
+if BEFORE := os.environ.get("INRUSH_BEFORE"):
+    WAYS["parquet, before"] = WAYS["parquet"]
 ITEM = b'{"index":{"status":201}}'
 
 
@@ -96,9 +99,9 @@ def main():
         proxy = Proxy(node.url)
         for number in range(int(rounds) + 1):
             for way in [list(WAYS)[(number + at) % len(WAYS)] for at in range(len(WAYS))]:
-                request(f"{node.url}/vectors", "PUT", {"settings": {"index": settings("elasticsearch")}, "mappings": mapping("elasticsearch", dims)})
+                request(f"{node.url}/vectors", "PUT", {"settings": {"index": settings()}, "mappings": mapping("elasticsearch", dims)})
                 proxy.docs = proxy.bytes = 0
-                command = [INRUSH, "load", "--index", "vectors", "--to", proxy.url, "--quiet", *(argument.format(prefix) for argument in WAYS[way])]
+                command = [BEFORE if way.endswith("before") else INRUSH, "load", "--index", "vectors", "--to", proxy.url, "--quiet", *(argument.format(prefix) for argument in WAYS[way])]
                 begun = time.monotonic()
                 client = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "XDG_STATE_HOME": folder})
