@@ -61,8 +61,7 @@ struct Character {
     is_picture: bool,
     /// Whether its general category is a mark.
     is_mark: bool,
-    /// Its script, and others that it is used in: a place in [`Table::scripts`]. `None`: it goes with
-    /// any.
+    /// Its script, and others that it is used in: a place in [`Table::scripts`]. `None`: any.
     scripts: Option<u16>,
 }
 
@@ -156,8 +155,8 @@ impl Table {
     }
 }
 
-/// Calls `push` with the place of each word of a text; whether they are known here. `colon`: a colon
-/// between letters is a part of the word.
+/// Calls `push` with the place of each word of a text; whether they are known here. `colon`: a
+/// colon between letters is a part of the word.
 pub(super) fn each(text: &str, colon: bool, push: &mut dyn FnMut(Range<usize>)) -> bool {
     let table = &*TABLE;
     let mut characters = Vec::new();
@@ -184,8 +183,8 @@ pub(super) fn each(text: &str, colon: bool, push: &mut dyn FnMut(Range<usize>)) 
     at == text.len()
 }
 
-/// The bytes of a text that are looked at together: up to the last white space in the buffer. `None`:
-/// none is left, or the buffer ends within a pair of UTF-16.
+/// The bytes of a text that are looked at together: up to the last white space in the buffer.
+/// `None`: none is left, or the buffer ends within a pair of UTF-16.
 fn piece(text: &str) -> Option<usize> {
     let (mut units, mut white) = (0, None);
     for (at, c) in text.char_indices() {
