@@ -32,7 +32,7 @@ fi
 # which are values. `collections` and `sync` contain more than is allowed; clippy.toml forbids the
 # rest.
 plain='std::(array|borrow|cmp|collections|fmt|hash|iter|mem|ops|rc|slice|str|vec)\b'
-single='std::(io::(Error|ErrorKind)|net::IpAddr|num::NonZeroU64|ptr::eq|sync::(Arc|OnceLock|\{Arc, OnceLock\}|atomic)|time::Duration)$'
+single='std::(io::(Error|ErrorKind)|net::IpAddr|num::NonZeroU64|ptr::eq|sync::(Arc|LazyLock|OnceLock|\{Arc, OnceLock\}|atomic)|time::Duration)$'
 if found=$(grep -rnoP '\bstd::(\{|\w+(::(\{[^}]*\}|\w+))?)' crates/inrush-core/src crates/inrush-tune/src | grep -vE ":($plain|$single)"); then
   fail "inrush-core uses parts of the standard library that scripts/purity.sh does not list:" <<<"$found"
 fi
