@@ -106,7 +106,7 @@ impl VectorField {
         self.check_length(values.len())?;
         // Sums of finite numbers alone are finite or infinite. One pass finds both.
         let squared = match self.similarity {
-            // As Elasticsearch adds them up, because the sum itself decides.
+            // One after the other: the sum itself decides, so its rounding counts.
             Similarity::DotProduct => values.iter().map(|value| value * value).sum(),
             _ => sum_of_squares(values),
         };
